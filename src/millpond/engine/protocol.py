@@ -1,0 +1,166 @@
+"""What millpond asks of an engine that runs Spark queries.
+
+A query is a plan before it runs: it is searched for the tables it reads, each of which is then
+bound to an input (a version of a Delta table, the files of a micro-batch, another plan), and only
+the bound plan runs. An engine never looks a table of the pipeline up by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from millpond.definitions import Expectation, Query
+from millpond.errors import SourceLocation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, SparkSession
+    from pyspark.sql.types import StructType
+
+# Columns that a staged batch may carry beside the query's own. No query may name a column so.
+SEQUENCE_COLUMN = "__millpond_sequence"
+EXPECTATION_COLUMN = "__millpond_expectation_{index}"
+
+
+@dataclass(frozen=True)
+class TableRead:
+    """One place where a query reads a table.
+
+    Attributes:
+        name: The parts of the name as written, one to three, or empty where `path` is given.
+        path: The location for `format("delta").load(path)` and ``delta.`path` ``.
+        streaming: Whether it is read as a stream.
+        options: Reader options, keys in lower case.
+        location: The line of user code that reads it.
+        catalog: Default catalog for a name of fewer than three parts, where the query has one.
+        schema: Default schema for a name of one part, where the query has one.
+    """
+
+    name: tuple[str, ...] = ()
+    path: str | None = None
+    streaming: bool = False
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    location: SourceLocation | None = None
+    catalog: str | None = None
+    schema: str | None = None
+
+
+@dataclass(frozen=True)
+class DeltaInput:
+    """A Delta table, as of a version or the newest."""
+
+    path: str
+    version: int | None = None
+
+
+@dataclass(frozen=True)
+class ParquetInput:
+    """Plain Parquet files that hold the columns of `schema`; a column that a file lacks is null."""
+
+    files: tuple[str, ...]
+    schema: StructType
+
+
+@dataclass(frozen=True)
+class EmptyInput:
+    """No rows, of a known schema: enough to analyse a query."""
+
+    schema: StructType
+
+
+@dataclass(frozen=True)
+class PlanInput:
+    """The plan of a view, put in the place of its name; its reads are bound in turn."""
+
+    plan: QueryPlan
+
+
+Input = DeltaInput | ParquetInput | EmptyInput | PlanInput
+Binder = Callable[[TableRead], Input]
+
+
+class QueryPlan(Protocol):
+    """An engine's form of one query, not yet bound."""
+
+    @property
+    def reads(self) -> tuple[TableRead, ...]:
+        """Every table that the query names, in the order of its text, streams and others."""
+        ...
+
+
+@dataclass(frozen=True)
+class StagedBatch:
+    """The rows of one micro-batch, computed once and written as Parquet.
+
+    Attributes:
+        files: Parquet files; none where the query gave no rows.
+        schema: The query's own columns, without the two kinds of helper column.
+        sequence_type: Spark type of `SEQUENCE_COLUMN`, which the files then carry, or `None`.
+        expectations: Each with a boolean column `EXPECTATION_COLUMN` of its index, never null:
+            whether the row meets it.
+    """
+
+    files: tuple[Path, ...]
+    schema: StructType
+    sequence_type: object | None = None
+    expectations: tuple[Expectation, ...] = ()
+
+
+class Engine(Protocol):
+    """Runs Spark queries. Safe to use from several threads after the source files were read."""
+
+    @property
+    def session(self) -> SparkSession:
+        """The session that source files see as `spark`."""
+        ...
+
+    def defining(self, binder: Binder) -> AbstractContextManager[None]:
+        """While open, user code may build queries and ask for schemas, but not run or write.
+
+        `binder` gives the input for each table that user code asks the schema of.
+        """
+        ...
+
+    def plan(self, query: Query) -> QueryPlan:
+        """Evaluate a flow's query, calling the user's function where it is one.
+
+        Raises:
+            MillpondError: The text can't be parsed, the function fails or returns no DataFrame, or
+                the query holds an operation that no flow supports.
+        """
+        ...
+
+    def schema(self, plan: QueryPlan, binder: Binder) -> StructType:
+        """Analyse the plan over bound inputs and return its columns. Reads no data."""
+        ...
+
+    def check_expectation(self, expectation: Expectation, schema: StructType) -> None:
+        """Raise a `MillpondError` unless the constraint is one boolean expression on a row."""
+        ...
+
+    def sequence_type(self, sequence_by: str | Column, schema: StructType) -> object:
+        """Return the Spark type of a sequence expression over a query's columns."""
+        ...
+
+    def stage(
+        self,
+        plan: QueryPlan,
+        binder: Binder,
+        *,
+        folder: Path,
+        expectations: Sequence[Expectation] = (),
+        sequence_by: str | Column | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+    ) -> StagedBatch:
+        """Run the bound plan once and write its rows as Parquet below `folder`."""
+        ...
+
+    def query(self, text: str, binder: Binder, *, catalog: str, schema: str) -> pa.Table:
+        """Run one SQL query for a user and return its rows."""
+        ...
+
+    def close(self) -> None: ...

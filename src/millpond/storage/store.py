@@ -1,0 +1,121 @@
+"""The thin interface to the file system that every file of the log and the checkpoints goes through.
+
+Data files are written by DuckDB and the engine; `sync` makes those durable before a commit names
+them. Nothing else in millpond renames, links or removes files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+
+class Store(Protocol):
+    """What a commit and a checkpoint need of a file system."""
+
+    def read(self, path: Path) -> bytes:
+        """Return the whole file. Raises `FileNotFoundError`."""
+        ...
+
+    def exists(self, path: Path) -> bool: ...
+
+    def list(self, folder: Path) -> list[str]:
+        """Return the sorted names in a folder; of a folder that does not exist, none."""
+        ...
+
+    def put_if_absent(self, path: Path, data: bytes) -> None:
+        """Write a new file, whole or not at all, durable on return.
+
+        Raises:
+            FileExistsError: There is a file of that name; it is left as it was.
+        """
+        ...
+
+    def put(self, path: Path, data: bytes) -> None:
+        """Write a file or replace it, whole or not at all, durable on return."""
+        ...
+
+    def sync(self, paths: Iterable[Path]) -> None:
+        """Make files that others wrote, and their names, durable."""
+        ...
+
+    def remove(self, path: Path) -> None:
+        """Remove a file; one that is not there is no error."""
+        ...
+
+    def remove_tree(self, folder: Path) -> None:
+        """Remove a folder with all that is in it; one that is not there is no error."""
+        ...
+
+
+class LocalStore:
+    """A `Store` on a local file system with POSIX rename and hard links."""
+
+    def read(self, path: Path) -> bytes:
+        return path.read_bytes()
+
+    def exists(self, path: Path) -> bool:
+        return path.exists()
+
+    def list(self, folder: Path) -> list[str]:
+        try:
+            return sorted(os.listdir(folder))
+        except FileNotFoundError:
+            return []
+
+    def put_if_absent(self, path: Path, data: bytes) -> None:
+        # A plain exclusive create could be seen half written; a link appears whole.
+        temporary = self._write_temporary(path, data)
+        try:
+            os.link(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_path(path.parent)
+
+    def put(self, path: Path, data: bytes) -> None:
+        temporary = self._write_temporary(path, data)
+        try:
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_path(path.parent)
+
+    def sync(self, paths: Iterable[Path]) -> None:
+        folders: dict[Path, None] = {}
+        for path in paths:
+            _sync_path(path)
+            folders[path.parent] = None
+        for folder in folders:
+            _sync_path(folder)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def remove_tree(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _write_temporary(self, path: Path, data: bytes) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        return temporary
+
+
+def _sync_path(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
