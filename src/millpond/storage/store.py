@@ -1,4 +1,4 @@
-"""The thin interface to the file system that every file of the log and the checkpoints goes through.
+"""The thin interface to the file system under every file of the log and the checkpoints.
 
 Data files are written by DuckDB and the engine; `sync` makes those durable before a commit names
 them. Nothing else in millpond renames, links or removes files.
@@ -63,7 +63,7 @@ class LocalStore:
 
     def list(self, folder: Path) -> list[str]:
         try:
-            return sorted(os.listdir(folder))
+            return sorted(entry.name for entry in folder.iterdir())
         except FileNotFoundError:
             return []
 
