@@ -142,6 +142,14 @@ class Engine(Protocol):
         """Raise a `MillpondError` unless the constraint is one boolean expression on a row."""
         ...
 
+    def parse_schema(self, text: str) -> StructType:
+        """Read columns written as Spark DDL, such as `a INT, b STRING NOT NULL`.
+
+        Raises:
+            MillpondError: The text can't be read.
+        """
+        ...
+
     def sequence_type(self, sequence_by: str | Column, schema: StructType) -> object:
         """Return the Spark type of a sequence expression over a query's columns."""
         ...

@@ -1,0 +1,17 @@
+"""Datasets and flows put in order: names resolved, dependencies found, everything checked."""
+
+from millpond.graph.catalog import Catalog, PipelineSource, Source, StoredSource
+from millpond.graph.resolved import Graph, ResolvedDataset, ResolvedFlow, StreamRead
+from millpond.graph.resolver import resolve
+
+__all__ = [
+    "Catalog",
+    "Graph",
+    "PipelineSource",
+    "ResolvedDataset",
+    "ResolvedFlow",
+    "Source",
+    "StoredSource",
+    "StreamRead",
+    "resolve",
+]

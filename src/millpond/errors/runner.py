@@ -1,0 +1,79 @@
+"""Errors of updates: the lock, selections, resets and the state that earlier updates left."""
+
+from typing import Self
+
+from millpond.errors.base import MillpondError
+
+
+class UpdateInProgressError(MillpondError, RuntimeError):
+    """Another update of the same pipeline storage is running."""
+
+    error_class = "UPDATE_IN_PROGRESS"
+    sqlstate = "55006"
+
+    @classmethod
+    def from_lock(cls, path: str, holder: str) -> Self:
+        return cls(
+            f"Another update of this pipeline is running{holder}; it holds {path}.",
+            hint="wait for it to end, or stop it; the lock goes away with its process",
+        )
+
+
+class ConflictingSelectionError(MillpondError, ValueError):
+    """The refresh options of one update contradict each other."""
+
+    error_class = "CONFLICTING_REFRESH_OPTIONS"
+
+    @classmethod
+    def from_all(cls, option: str) -> Self:
+        return cls(
+            f"--full-refresh-all can't be combined with {option}.",
+            hint="give one of the two",
+        )
+
+    @classmethod
+    def from_dataset(cls, name: str) -> Self:
+        return cls(
+            f"{name} is named by both --refresh and --full-refresh.",
+            hint="a full refresh includes a refresh: name it in --full-refresh alone",
+        )
+
+
+class ResetNotAllowedError(MillpondError, PermissionError):
+    """A full refresh was asked of a table that forbids it."""
+
+    error_class = "RESET_NOT_ALLOWED"
+
+    @classmethod
+    def from_dataset(cls, name: str) -> Self:
+        return cls(
+            f"{name} can't be fully refreshed: its property pipelines.reset.allowed is false.",
+            hint="refresh it without --full-refresh, or set the property to true first",
+        )
+
+
+class StorageNotWritableError(MillpondError, OSError):
+    """The storage folder can't be written."""
+
+    error_class = "STORAGE_NOT_WRITABLE"
+
+    @classmethod
+    def from_error(cls, path: str, error: OSError) -> Self:
+        return cls(
+            f"The storage folder {path} can't be written: {error.strerror or error}.",
+            hint="check that the folder exists, belongs to you and has space left",
+        )
+
+
+class TableReplacedError(MillpondError, RuntimeError):
+    """A folder that should hold a table of the pipeline holds another kind of table."""
+
+    error_class = "TABLE_KIND_CHANGED"
+
+    @classmethod
+    def from_kind(cls, name: str, *, before: str, now: str) -> Self:
+        return cls(
+            f"{name} was a {before.lower().replace('_', ' ')} in earlier updates and is now "
+            f"defined as a {now.lower().replace('_', ' ')}.",
+            hint=f"run with --full-refresh {name} to start it anew",
+        )

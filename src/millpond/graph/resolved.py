@@ -1,0 +1,103 @@
+"""What resolving a pipeline gives: flows with their plans, columns and dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.definitions import Dataset, Flow, FlowKind
+from millpond.engine.protocol import QueryPlan
+from millpond.names import TableName
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StreamRead:
+    """A stream that a flow follows.
+
+    Attributes:
+        source: Stable name within the flow: the table's name, with a number where the flow reads
+            it with other options, too.
+        path: Folder of the Delta table.
+        options: Reader options, keys in lower case.
+    """
+
+    source: str
+    path: Path
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ResolvedFlow:
+    """A flow whose query was understood.
+
+    Attributes:
+        kind: May differ from the definition's: a table with a batch query becomes a
+            materialized view.
+        schema: The query's columns.
+        streams: Streams that it follows, through views as well.
+        inputs: Names of all tables and views that it reads.
+        upstream: Keys of the stored datasets of the pipeline that it reads, through views.
+        keys: Key columns of a REPLACE USING flow, spelled as the query spells them.
+        sequence_type: Spark type of the sequence of a REPLACE USING flow.
+        sequence_column: The query's column that is the sequence, or `None` for an expression.
+    """
+
+    flow: Flow
+    kind: FlowKind
+    plan: QueryPlan
+    schema: StructType
+    streams: tuple[StreamRead, ...]
+    inputs: tuple[str, ...]
+    upstream: frozenset[Key]
+    keys: tuple[str, ...] = ()
+    sequence_type: DataType | None = None
+    sequence_column: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.flow.name
+
+
+@dataclass(frozen=True)
+class ResolvedDataset:
+    """A dataset with the columns of its table and the flows that feed it.
+
+    Attributes:
+        schema: The columns its table gets; for a view the query's.
+        path: The folder of its table, or `None` for a view.
+    """
+
+    dataset: Dataset
+    schema: StructType
+    flows: tuple[ResolvedFlow, ...]
+    path: Path | None
+
+    @property
+    def name(self) -> TableName:
+        return self.dataset.name
+
+    @property
+    def key(self) -> Key:
+        return self.dataset.name.key
+
+    @property
+    def upstream(self) -> frozenset[Key]:
+        return frozenset().union(*(flow.upstream for flow in self.flows))
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A resolved pipeline. `datasets` come after everything that they read."""
+
+    datasets: Mapping[Key, ResolvedDataset]
+
+    def tables(self) -> Iterator[ResolvedDataset]:
+        """The stored datasets, in order."""
+        return (found for found in self.datasets.values() if found.dataset.kind.is_stored)

@@ -1,0 +1,254 @@
+"""Turns definitions into a graph: evaluates queries, finds what they read, checks what they give.
+
+Resolution follows reads: a dataset is resolved when a query asks for its columns, so that user
+functions may look at the schema of a table that does not exist yet. Reads no data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from millpond.definitions import Dataset, DatasetKind, Flow, FlowKind, Language, Pipeline
+from millpond.delta import Table
+from millpond.engine.protocol import (
+    EmptyInput,
+    Engine,
+    Input,
+    PlanInput,
+    QueryPlan,
+    TableRead,
+)
+from millpond.errors import MillpondError
+from millpond.errors.graph import (
+    CircularDependencyError,
+    FlowIsStreamingError,
+    FlowNotStreamingError,
+    UpstreamFailedError,
+    ViewReadMismatchError,
+)
+from millpond.errors.replace_using import ReplaceUsingNotStreamingError
+from millpond.graph import expectations, replace_using, schemas
+from millpond.graph.catalog import Catalog, PipelineSource, StoredSource
+from millpond.graph.resolved import Graph, Key, ResolvedDataset, ResolvedFlow, StreamRead
+from millpond.graph.targets import check_targets
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+def resolve(
+    pipeline: Pipeline, engine: Engine, catalog: Catalog
+) -> tuple[Graph, list[MillpondError]]:
+    """Resolve every dataset and flow.
+
+    Returns:
+        The graph of all that could be resolved, and every problem found. A dataset that reads a
+        failed one is left out without a problem of its own.
+    """
+    targets = check_targets(pipeline)
+    resolver = _Resolver(pipeline, engine, catalog, failed=targets.failed)
+    for dataset in pipeline.datasets:
+        resolver.visit(dataset)
+    return Graph(resolver.resolved), [*targets.problems, *resolver.problems]
+
+
+class _Resolver:
+    def __init__(
+        self, pipeline: Pipeline, engine: Engine, catalog: Catalog, *, failed: frozenset[Key]
+    ) -> None:
+        self.resolved: dict[Key, ResolvedDataset] = {}
+        self.problems: list[MillpondError] = []
+        self._engine = engine
+        self._catalog = catalog
+        self._failed: set[Key] = set(failed)
+        self._open: list[Dataset] = []
+        self._flows: dict[Key, list[Flow]] = defaultdict(list)
+        for flow in pipeline.flows:
+            self._flows[flow.target.key].append(flow)
+
+    def visit(self, dataset: Dataset) -> None:
+        """Resolve one dataset, and first what it reads; keep its problems."""
+        if dataset.name.key in self.resolved or dataset.name.key in self._failed:
+            return
+        before = len(self.problems)
+        self._open.append(dataset)
+        flows: list[ResolvedFlow] = []
+        upstream_failed = False
+        try:
+            for flow in self._flows[dataset.name.key]:
+                try:
+                    flows.append(self._resolve_flow(flow, dataset))
+                except UpstreamFailedError:
+                    upstream_failed = True
+                except MillpondError as problem:
+                    self.problems.append(problem)
+            if upstream_failed or len(self.problems) > before:
+                self._failed.add(dataset.name.key)
+                return
+            found = self._resolve_dataset(dataset, tuple(flows))
+            if found is None:
+                self._failed.add(dataset.name.key)
+            else:
+                self.resolved[dataset.name.key] = found
+        finally:
+            self._open.pop()
+
+    def _resolve_dataset(
+        self, dataset: Dataset, flows: tuple[ResolvedFlow, ...]
+    ) -> ResolvedDataset | None:
+        problems: list[MillpondError] = []
+        if dataset.kind is DatasetKind.STREAMING_TABLE and all(
+            flow.kind is FlowKind.MATERIALIZED_VIEW for flow in flows
+        ):
+            dataset = dataclasses.replace(dataset, kind=DatasetKind.MATERIALIZED_VIEW)
+        path = self._catalog.table_path(dataset) if dataset.kind.is_stored else None
+        existing = None
+        if dataset.kind is DatasetKind.STREAMING_TABLE and path and Table(path).exists():
+            existing = Table(path).snapshot().metadata.schema
+        try:
+            schema = schemas.table_schema(dataset, flows, existing=existing, engine=self._engine)
+        except MillpondError as problem:
+            self.problems.append(problem)
+            return None
+        for flow in flows:
+            problems.extend(schemas.check_declared(dataset, flow, schema))
+            problems.extend(expectations.check(dataset, flow, self._engine))
+        problems.extend(schemas.check_columns(dataset, schema))
+        self.problems.extend(problems)
+        if problems:
+            return None
+        return ResolvedDataset(dataset=dataset, schema=schema, flows=flows, path=path)
+
+    def _resolve_flow(self, flow: Flow, dataset: Dataset) -> ResolvedFlow:
+        def bind(read: TableRead) -> Input:
+            return self._bind(read, reader=flow.name)
+
+        with self._engine.defining(bind):
+            plan = self._engine.plan(flow.query)
+        streams, inputs, upstream = self._follow(plan, reader=flow.name)
+        kind = _checked_kind(flow, dataset, streams=bool(streams))
+        schema = self._engine.schema(plan, bind)
+        resolved = ResolvedFlow(
+            flow=flow,
+            kind=kind,
+            plan=plan,
+            schema=schema,
+            streams=streams,
+            inputs=inputs,
+            upstream=upstream,
+        )
+        schemas.check_query(flow, schema)
+        if kind is FlowKind.REPLACE_USING:
+            order = replace_using.check(flow, schema, self._engine)
+            return dataclasses.replace(
+                resolved,
+                keys=order.keys,
+                sequence_type=order.sequence_type,
+                sequence_column=order.sequence_column,
+            )
+        return resolved
+
+    def _bind(self, read: TableRead, *, reader: str) -> Input:
+        """The input that is enough to analyse a query: the columns of what it reads."""
+        source = self._catalog.find(read, reader=reader)
+        if isinstance(source, StoredSource):
+            return EmptyInput(_stored_schema(source))
+        found = self._upstream(source.dataset, read)
+        if found.dataset.kind.is_stored:
+            return EmptyInput(found.schema)
+        _check_view_read(found, read, reader=reader)
+        return PlanInput(found.flows[0].plan)
+
+    def _upstream(self, dataset: Dataset, read: TableRead) -> ResolvedDataset:
+        names = [open_dataset.name for open_dataset in self._open]
+        if dataset.name in names:
+            circle = [*names[names.index(dataset.name) :], dataset.name]
+            raise CircularDependencyError.from_path(
+                [str(name) for name in circle], where=read.location
+            )
+        self.visit(dataset)
+        if dataset.name.key in self._failed:
+            raise UpstreamFailedError(str(dataset.name))
+        return self.resolved[dataset.name.key]
+
+    def _follow(
+        self, plan: QueryPlan, *, reader: str
+    ) -> tuple[tuple[StreamRead, ...], tuple[str, ...], frozenset[Key]]:
+        """Everything that a plan reads, through views as well."""
+        streams: dict[tuple[str, tuple[tuple[str, str], ...]], StreamRead] = {}
+        inputs: dict[str, None] = {}
+        upstream: set[Key] = set()
+        for read in plan.reads:
+            source = self._catalog.find(read, reader=reader)
+            inputs[source.name] = None
+            if isinstance(source, PipelineSource):
+                found = self._upstream(source.dataset, read)
+                if not found.dataset.kind.is_stored:
+                    _check_view_read(found, read, reader=reader)
+                    upstream |= found.upstream
+                    for stream in found.flows[0].streams:
+                        streams[stream.source, _options_key(stream.options)] = stream
+                    continue
+                upstream.add(found.key)
+                path = self._catalog.table_path(found.dataset)
+            else:
+                path = source.path
+            if read.streaming:
+                stream = StreamRead(source.name, path, read.options)
+                streams[stream.source, _options_key(stream.options)] = stream
+        return _numbered(streams.values()), tuple(inputs), frozenset(upstream)
+
+
+def _numbered(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:
+    """Give each stream a name of its own where a table is read with different options."""
+    seen: dict[str, int] = defaultdict(int)
+    named: list[StreamRead] = []
+    for stream in streams:
+        base = stream.source.partition("#")[0]
+        seen[base] += 1
+        name = base if seen[base] == 1 else f"{base}#{seen[base]}"
+        named.append(dataclasses.replace(stream, source=name))
+    return tuple(named)
+
+
+def _options_key(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(options.items()))
+
+
+def _stored_schema(source: StoredSource) -> StructType:
+    return Table(source.path).snapshot().metadata.schema
+
+
+def _check_view_read(found: ResolvedDataset, read: TableRead, *, reader: str) -> None:
+    view_streams = bool(found.flows[0].streams)
+    if view_streams != read.streaming:
+        raise ViewReadMismatchError.from_read(
+            str(found.name), reader=reader, view_streams=view_streams, where=read.location
+        )
+
+
+def _checked_kind(flow: Flow, dataset: Dataset, *, streams: bool) -> FlowKind:
+    """The kind of flow that the query makes it, or an error where the two don't fit."""
+    if flow.kind is FlowKind.REPLACE_USING and not streams:
+        raise ReplaceUsingNotStreamingError.from_flow(flow.name, where=flow.location)
+    if flow.kind is FlowKind.MATERIALIZED_VIEW and streams:
+        raise FlowIsStreamingError.from_flow(
+            flow.name, kind="the query of a materialized view", where=flow.location
+        )
+    if flow.kind is FlowKind.VIEW and dataset.kind is DatasetKind.VIEW and streams:
+        raise FlowIsStreamingError.from_flow(
+            flow.name, kind="the query of a published view", where=flow.location
+        )
+    if flow.kind is FlowKind.APPEND and flow.once and streams:
+        raise FlowIsStreamingError.from_flow(
+            flow.name, kind="a flow that runs once", where=flow.location
+        )
+    if flow.kind is FlowKind.APPEND and not flow.once and not streams:
+        own = flow.name == str(dataset.name)
+        if flow.language is Language.PYTHON and own:
+            return FlowKind.MATERIALIZED_VIEW
+        raise FlowNotStreamingError.from_append(flow.name, str(flow.target), where=flow.location)
+    return flow.kind

@@ -1,0 +1,198 @@
+"""The columns of a table: declared, or those of its flows; and what does not fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from millpond.definitions import ColumnDefinition, Dataset, DatasetKind, Flow
+from millpond.delta import widen_schema
+from millpond.engine.protocol import Engine
+from millpond.errors import MillpondError
+from millpond.errors.graph import (
+    DeclaredSchemaMismatchError,
+    FlowSchemaConflictError,
+    UnknownTableColumnError,
+    UnsupportedColumnDefinitionError,
+    UnsupportedColumnTypeError,
+)
+from millpond.graph.resolved import ResolvedFlow
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructField, StructType
+
+
+def table_schema(
+    dataset: Dataset,
+    flows: Sequence[ResolvedFlow],
+    *,
+    existing: StructType | None,
+    engine: Engine,
+) -> StructType:
+    """The columns that the dataset's table is to have.
+
+    Args:
+        existing: The columns that the table has now; those that the queries no longer give stay.
+
+    Raises:
+        MillpondError: The declaration can't be read, or two flows contradict each other.
+    """
+    wanted = declared_schema(dataset, engine) or _united(dataset, flows)
+    if existing is None:
+        return wanted
+    try:
+        return widen_schema(existing, wanted)
+    except MillpondError:
+        # Only a full refresh can bring this table to the new columns; the update says so.
+        return wanted
+
+
+def declared_schema(dataset: Dataset, engine: Engine) -> StructType | None:
+    """The columns that the source file declares, or `None`."""
+    from pyspark.sql.types import StructType
+
+    declared = dataset.schema
+    if declared is None or isinstance(declared, StructType):
+        return declared
+    if isinstance(declared, str):
+        return _parsed(dataset, declared, engine)
+    if not any(column.type_text for column in declared):
+        return None
+    fields = [_declared_field(dataset, column, engine) for column in declared]
+    return StructType(fields)
+
+
+def check_query(flow: Flow, schema: StructType) -> None:
+    """Raise where a query gives a column of a type that no Delta table can hold."""
+    from pyspark.sql.types import (
+        CalendarIntervalType,
+        DayTimeIntervalType,
+        NullType,
+        YearMonthIntervalType,
+    )
+
+    refused = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
+    for field in schema.fields:
+        if _holds(field.dataType, refused):
+            raise UnsupportedColumnTypeError.from_column(
+                flow.name,
+                field.name,
+                type_text=field.dataType.simpleString(),
+                where=flow.location,
+            )
+
+
+def check_declared(dataset: Dataset, flow: ResolvedFlow, schema: StructType) -> list[MillpondError]:
+    """Where a flow's columns do not fit the declared ones."""
+    from pyspark.sql.types import StructType
+
+    if not dataset.schema:
+        return []
+    problems: list[MillpondError] = []
+    where = flow.flow.location
+    declared = {field.name.casefold(): field for field in schema.fields}
+    given = {field.name.casefold(): field for field in flow.schema.fields}
+    extra = [field.name for folded, field in given.items() if folded not in declared]
+    if extra:
+        problems.append(DeclaredSchemaMismatchError.from_extra(flow.name, extra, where=where))
+    for folded, field in declared.items():
+        if folded not in given:
+            if not field.nullable:
+                problems.append(
+                    DeclaredSchemaMismatchError.from_missing(flow.name, field.name, where=where)
+                )
+            continue
+        found = given[folded].dataType
+        if not _fits(StructType([field]), StructType([given[folded]])):
+            problems.append(
+                DeclaredSchemaMismatchError.from_type(
+                    flow.name,
+                    field.name,
+                    declared=field.dataType.simpleString(),
+                    found=found.simpleString(),
+                    where=where,
+                )
+            )
+    return problems
+
+
+def check_columns(dataset: Dataset, schema: StructType) -> list[MillpondError]:
+    """Partition and cluster columns that the table does not have."""
+    known = {name.casefold() for name in schema.names}
+    clauses = (("partitioned", dataset.partition_cols), ("clustered", dataset.cluster_by))
+    return [
+        UnknownTableColumnError.from_column(
+            str(dataset.name), column, clause=clause, known=schema.names, where=dataset.location
+        )
+        for clause, columns in clauses
+        for column in columns
+        if column.casefold() not in known
+    ]
+
+
+def _united(dataset: Dataset, flows: Sequence[ResolvedFlow]) -> StructType:
+    """The columns of all flows together; those of a view as they are."""
+    schema = _nullable(flows[0].schema)
+    if dataset.kind is not DatasetKind.STREAMING_TABLE:
+        return schema
+    for flow in flows[1:]:
+        try:
+            schema = widen_schema(schema, _nullable(flow.schema))
+        except MillpondError as problem:
+            raise FlowSchemaConflictError.from_flow(
+                flow.name, str(dataset.name), reason=problem.what, where=flow.flow.location
+            ) from problem
+    return schema
+
+
+def _nullable(schema: StructType) -> StructType:
+    """A query's guess that a column is never null is no promise of the table's."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType(
+        [StructField(field.name, field.dataType, True, field.metadata) for field in schema.fields]
+    )
+
+
+def _declared_field(dataset: Dataset, column: ColumnDefinition, engine: Engine) -> StructField:
+    from pyspark.sql.types import StructField
+
+    where = column.location or dataset.location
+    if column.generated is not None or column.default is not None:
+        what = "GENERATED ALWAYS AS" if column.generated is not None else "DEFAULT"
+        raise UnsupportedColumnDefinitionError.from_column(
+            str(dataset.name), column.name, what=what, where=where
+        )
+    parsed = _parsed(dataset, f"c {column.type_text}", engine)
+    metadata = {"comment": column.comment} if column.comment else {}
+    return StructField(column.name, parsed.fields[0].dataType, column.nullable, metadata)
+
+
+def _parsed(dataset: Dataset, text: str, engine: Engine) -> StructType:
+    try:
+        return engine.parse_schema(text)
+    except MillpondError as problem:
+        raise DeclaredSchemaMismatchError.from_text(
+            str(dataset.name), text, reason=problem.what, where=dataset.location
+        ) from problem
+
+
+def _fits(declared: StructType, found: StructType) -> bool:
+    """Whether values of the found type can be kept in the declared one without loss."""
+    try:
+        united = widen_schema(declared, found)
+    except MillpondError:
+        return False
+    return united.fields[0].dataType == declared.fields[0].dataType
+
+
+def _holds(data_type: DataType, kinds: tuple[type[DataType], ...]) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(data_type, ArrayType):
+        return _holds(data_type.elementType, kinds)
+    if isinstance(data_type, MapType):
+        return _holds(data_type.keyType, kinds) or _holds(data_type.valueType, kinds)
+    if isinstance(data_type, StructType):
+        return any(_holds(field.dataType, kinds) for field in data_type.fields)
+    return isinstance(data_type, kinds)
