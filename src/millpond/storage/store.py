@@ -6,6 +6,7 @@ them. Nothing else in millpond renames, links or removes files.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import uuid
@@ -37,6 +38,13 @@ class Store(Protocol):
 
     def put(self, path: Path, data: bytes) -> None:
         """Write a file or replace it, whole or not at all, durable on return."""
+        ...
+
+    def append(self, path: Path, data: bytes) -> None:
+        """Add to the end of a file, making it first if need be.
+
+        Not durable on return, and not whole or nothing: a crash may leave a part of `data`.
+        """
         ...
 
     def sync(self, paths: Iterable[Path]) -> None:
@@ -84,6 +92,13 @@ class LocalStore:
             temporary.unlink(missing_ok=True)
             raise
         _sync_path(path.parent)
+
+    def append(self, path: Path, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab", buffering=0) as file:
+            written = file.write(data)
+        if written != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     def sync(self, paths: Iterable[Path]) -> None:
         folders: dict[Path, None] = {}
