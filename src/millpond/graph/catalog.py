@@ -76,6 +76,19 @@ class Catalog:
         """The folder of a stored dataset."""
         return self._path(dataset.path) if dataset.path else self._layout.table(dataset.name)
 
+    def stored_path(self, source: PipelineSource, read: TableRead, *, reader: str) -> Path:
+        """The folder of a dataset's table, which must be there.
+
+        Raises:
+            TableNotFoundError: The dataset was never refreshed.
+        """
+        path = self.table_path(source.dataset)
+        if not Table(path).exists():
+            raise TableNotFoundError.from_unrefreshed(
+                source.name, reader=reader, where=read.location
+            )
+        return path
+
     def name(self, text: str) -> TableName:
         """The full name for a name that a user gave on the command line."""
         return resolve_name(text, catalog=self._catalog, schema=self._schema)

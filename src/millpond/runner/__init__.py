@@ -1,0 +1,17 @@
+"""Updates of a pipeline, and what can be asked of it between them."""
+
+from millpond.runner.inspection import TableInfo, list_tables, read_events, run_query
+from millpond.runner.project import Project
+from millpond.runner.update import FlowResult, UpdateResult, dry_run, run_update
+
+__all__ = [
+    "FlowResult",
+    "Project",
+    "TableInfo",
+    "UpdateResult",
+    "dry_run",
+    "list_tables",
+    "read_events",
+    "run_query",
+    "run_update",
+]

@@ -1,0 +1,167 @@
+"""Runs one flow of an update to its end: batch by batch for streams, once for a batch query."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+from millpond import flows
+from millpond.definitions import FlowKind, SqlQuery
+from millpond.engine.protocol import Engine, Input, ParquetInput, TableRead
+from millpond.flows import BatchContext, BatchResult
+from millpond.graph import Catalog, Graph
+from millpond.project.options import stream_defaults
+from millpond.runner.inputs import FlowInputs
+from millpond.runner.schedule import FlowStoppedError, Task
+from millpond.runner.tables import ReadyTable
+from millpond.storage import Layout, Store
+from millpond.streaming import (
+    Checkpoint,
+    DataSize,
+    DeltaSource,
+    MicroBatch,
+    run_batches,
+    run_once,
+)
+
+
+@dataclass(frozen=True)
+class BatchOutcome:
+    """What one micro-batch did.
+
+    Attributes:
+        backlog: What the update will still read for this flow.
+    """
+
+    number: int
+    result: BatchResult
+    backlog: DataSize
+
+
+@dataclass(frozen=True)
+class FlowRun:
+    """All that the flows of one update share.
+
+    Attributes:
+        staging: A folder of the update's own; each batch gets one below it.
+        stop: Set to make flows end after the batch that they are at.
+    """
+
+    engine: Engine
+    graph: Graph
+    catalog: Catalog
+    layout: Layout
+    store: Store
+    configuration: Mapping[str, str]
+    staging: Path
+    stop: threading.Event
+
+    def batches(self, task: Task, ready: ReadyTable) -> Iterator[BatchOutcome]:
+        """Run a flow's batches, yielding what each did once it is committed.
+
+        Raises:
+            MillpondError: The flow failed; batches before are committed, nothing of this one is.
+            FlowStoppedError: The update is being stopped.
+        """
+        flow = task.flow
+        checkpoint_id = ready.checkpoints[flow.name]
+        app_id = f"{flow.name}/{checkpoint_id}"
+        if flow.kind is FlowKind.MATERIALIZED_VIEW:
+            # Every recomputation is a batch of its own; its number only has to rise.
+            number = _following(ready.table.snapshot().app_versions.get(app_id))
+            yield self._apply(task, ready, MicroBatch(number), app_id)
+            return
+        checkpoint = Checkpoint(self.layout.checkpoint(flow.name, checkpoint_id), self.store)
+
+        def committed() -> int | None:
+            return ready.table.snapshot().app_versions.get(app_id)
+
+        def apply(batch: MicroBatch) -> BatchOutcome:
+            if self.stop.is_set():
+                raise FlowStoppedError(flow.name)
+            return self._apply(task, ready, batch, app_id)
+
+        if flow.flow.once:
+            yield from run_once(checkpoint=checkpoint, committed=committed, apply=apply)
+            return
+        defaults = stream_defaults(self.configuration)
+        sources = {
+            stream.source: DeltaSource(
+                stream.path,
+                {**defaults, **stream.options},
+                store=self.store,
+                name=stream.source,
+                flow=flow.name,
+            )
+            for stream in flow.streams
+        }
+        yield from run_batches(
+            checkpoint=checkpoint, sources=sources, committed=committed, apply=apply
+        )
+
+    def _apply(self, task: Task, ready: ReadyTable, batch: MicroBatch, app_id: str) -> BatchOutcome:
+        flow = task.flow
+        folder = self.staging / f"{abs(hash(app_id)):x}-{batch.number}"
+        streams: dict[str, Input] = {
+            stream.source: batch.input(stream.source, folder=folder) for stream in flow.streams
+        }
+        context = BatchContext(
+            table=ready.table,
+            store=self.store,
+            flow=flow.name,
+            target=task.dataset.name,
+            app_id=app_id,
+            batch_id=batch.number,
+            recompute_sequence=lambda file: self._recompute_sequence(task, file),
+        )
+        expression = flow.kind is FlowKind.REPLACE_USING and flow.sequence_column is None
+        try:
+            staged = self.engine.stage(
+                flow.plan,
+                FlowInputs(flow, self.graph, self.catalog, streams),
+                folder=folder / "rows",
+                expectations=task.dataset.dataset.expectations,
+                sequence_by=flow.flow.sequence_by if expression else None,
+                spark_conf=flow.flow.spark_conf,
+            )
+            match flow.kind:
+                case FlowKind.APPEND:
+                    result = flows.append(staged, context)
+                case FlowKind.REPLACE_USING:
+                    result = flows.replace_using(
+                        staged, context, keys=flow.keys, sequence=flow.sequence_column
+                    )
+                case FlowKind.MATERIALIZED_VIEW:
+                    result = flows.overwrite(staged, context)
+                case FlowKind.VIEW:
+                    message = f"view {flow.name} has nothing to run"
+                    raise AssertionError(message)
+                case other:
+                    assert_never(other)
+        finally:
+            self.store.remove_tree(folder)
+        return BatchOutcome(batch.number, result, batch.backlog_size)
+
+    def _recompute_sequence(self, task: Task, file: Path) -> Path:
+        """Evaluate the flow's sequence over stored rows that lost theirs."""
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        flow = task.flow
+        fields = [*task.dataset.schema.fields, StructField(flows.POSITION_COLUMN, LongType())]
+        rows = ParquetInput((str(file),), StructType(fields))
+        plan = self.engine.plan(SqlQuery("SELECT * FROM stored_rows", flow.flow.location))
+
+        def bind(_read: TableRead) -> Input:
+            return rows
+
+        staged = self.engine.stage(
+            plan, bind, folder=file.parent / "sequence", sequence_by=flow.flow.sequence_by
+        )
+        return staged.files[0].parent
+
+
+def _following(number: int | None) -> int:
+    return 0 if number is None else number + 1

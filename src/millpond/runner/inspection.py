@@ -1,0 +1,105 @@
+"""What can be asked of a pipeline between updates: its tables, its rows, its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.definitions import DatasetKind
+from millpond.delta import Table
+from millpond.engine.protocol import DeltaInput, Input, PlanInput, TableRead
+from millpond.errors import MillpondError
+from millpond.events import Event, EventLog
+from millpond.events.selection import select_update
+from millpond.graph import PipelineSource
+from millpond.runner.project import LoadedProject, Project, load
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A dataset as `millpond tables` shows it.
+
+    Attributes:
+        name: Full name, three parts.
+        flow: Kinds of the flows that feed it, such as `REPLACE_USING`.
+        rows: Rows of its table, or `None` for a view and before the first update.
+        version: Version of its Delta table, likewise.
+        location: Folder of its table, or `None` for a view.
+    """
+
+    name: str
+    kind: DatasetKind
+    flow: str
+    rows: int | None
+    version: int | None
+    location: str | None
+
+
+def list_tables(project: Project) -> tuple[list[TableInfo], tuple[MillpondError, ...]]:
+    """Every dataset of the pipeline that can be resolved, and the problems of the others."""
+    engine = project.start_engine()
+    try:
+        loaded = load(project, engine)
+    finally:
+        engine.close()
+    return [
+        _table_info(
+            str(found.name),
+            found.dataset.kind,
+            ", ".join(sorted({str(flow.kind) for flow in found.flows})),
+            found.path,
+        )
+        for found in loaded.graph.datasets.values()
+    ], loaded.problems
+
+
+def run_query(project: Project, sql: str) -> pa.Table:
+    """Run one Spark SQL query over the pipeline's tables, views and sources.
+
+    Raises:
+        MillpondError: The text is no query, or names what does not exist.
+    """
+    engine = project.start_engine()
+    try:
+        loaded = load(project, engine)
+
+        def bind(read: TableRead) -> Input:
+            return _bind(loaded, read)
+
+        return engine.query(sql, bind, catalog=project.spec.catalog, schema=project.spec.schema)
+    finally:
+        engine.close()
+
+
+def read_events(project: Project, update: str | None = None) -> list[Event]:
+    """The events of one update (`latest`, an id or its beginning), or of all, oldest first."""
+    return select_update(EventLog(project.layout.events, project.store).read(), update)
+
+
+def _bind(loaded: LoadedProject, read: TableRead) -> Input:
+    source = loaded.catalog.find(read, reader="The query")
+    if not isinstance(source, PipelineSource):
+        return DeltaInput(str(source.path))
+    found = loaded.graph.datasets.get(source.dataset.name.key)
+    if found is not None and not found.dataset.kind.is_stored:
+        return PlanInput(found.flows[0].plan)
+    return DeltaInput(str(loaded.catalog.stored_path(source, read, reader="The query")))
+
+
+def _table_info(name: str, kind: DatasetKind, flow: str, path: Path | None) -> TableInfo:
+    rows = version = None
+    if path is not None and Table(path).exists():
+        snapshot = Table(path).snapshot()
+        rows, version = snapshot.row_count, snapshot.version
+    return TableInfo(
+        name=name,
+        kind=kind,
+        flow=flow,
+        rows=rows,
+        version=version,
+        location=None if path is None else str(path),
+    )

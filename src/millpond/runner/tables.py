@@ -1,0 +1,184 @@
+"""Brings a table to what its definition asks for before its flows run: create, widen, reset.
+
+What later updates must know of a table stands in its properties: which checkpoint each flow
+follows, and the keys and sequence that a REPLACE USING flow filled it with. A full refresh is one
+commit that clears the rows and names new checkpoints, so there is no moment in between.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from millpond.definitions import DatasetKind, FlowKind
+from millpond.delta import Metadata, Table, widen_schema
+from millpond.errors.replace_using import (
+    ReplaceUsingKeyDriftError,
+    ReplaceUsingSequenceTypeDriftError,
+)
+from millpond.errors.runner import TableReplacedError
+from millpond.graph import ResolvedDataset, ResolvedFlow
+from millpond.storage import Store
+
+CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
+KIND_PROPERTY = "millpond.datasetKind"
+KEYS_PROPERTY = "millpond.replaceUsing.keys"
+SEQUENCE_PROPERTY = "millpond.replaceUsing.sequence"
+
+
+@dataclass(frozen=True)
+class ReadyTable:
+    """A table that its flows can write to.
+
+    Attributes:
+        checkpoints: Checkpoint id by flow name.
+    """
+
+    table: Table
+    checkpoints: Mapping[str, str]
+
+
+def set_up(dataset: ResolvedDataset, store: Store, *, reset: bool) -> ReadyTable:
+    """Create the dataset's table, or bring it to the definition, in at most one commit.
+
+    Raises:
+        MillpondError: The table can't get there without a full refresh.
+    """
+    assert dataset.path is not None
+    table = Table(dataset.path, store)
+    if not table.exists():
+        metadata = _new_metadata(dataset)
+        table.create(metadata)
+    elif reset:
+        metadata = _reset(dataset, table)
+    else:
+        metadata = _evolve(dataset, table)
+    return ReadyTable(
+        table=table,
+        checkpoints={flow.name: _checkpoint(metadata, flow) for flow in dataset.flows},
+    )
+
+
+def _new_metadata(dataset: ResolvedDataset) -> Metadata:
+    definition = dataset.dataset
+    names = {field.name.casefold(): field.name for field in dataset.schema.fields}
+    return Metadata(
+        schema=dataset.schema,
+        partition_columns=tuple(names[column.casefold()] for column in definition.partition_cols),
+        configuration=_configuration(dataset, checkpoints=_new_checkpoints(dataset)),
+        name=definition.name.table,
+        description=definition.comment,
+    )
+
+
+def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
+    """Clear a table and point its flows to new, empty checkpoints."""
+    transaction = table.begin()
+    metadata = replace(_new_metadata(dataset), id=transaction.snapshot.metadata.id)
+    for file in transaction.snapshot.files.values():
+        transaction.remove(file)
+    transaction.set_metadata(metadata)
+    transaction.commit("FULL REFRESH")
+    return metadata
+
+
+def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
+    transaction = table.begin()
+    current = transaction.snapshot.metadata
+    kind_before = current.configuration.get(KIND_PROPERTY)
+    if kind_before is not None and kind_before != dataset.dataset.kind:
+        raise TableReplacedError.from_kind(
+            str(dataset.name), before=kind_before, now=dataset.dataset.kind
+        )
+    for flow in dataset.flows:
+        if flow.kind is FlowKind.REPLACE_USING:
+            _check_drift(flow, dataset, current.configuration)
+    schema = current.schema
+    if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
+        schema = widen_schema(current.schema, dataset.schema)
+    kept = {
+        CHECKPOINT_PROPERTY.format(flow=flow.name): _checkpoint(current, flow)
+        for flow in dataset.flows
+        if CHECKPOINT_PROPERTY.format(flow=flow.name) in current.configuration
+    }
+    wanted = replace(
+        current,
+        schema=schema,
+        configuration={
+            **current.configuration,
+            **_configuration(dataset, checkpoints={**_new_checkpoints(dataset), **kept}),
+        },
+        description=dataset.dataset.comment,
+    )
+    if wanted != current:
+        transaction.set_metadata(wanted)
+        transaction.commit("SET UP TABLE")
+    return wanted
+
+
+def _configuration(dataset: ResolvedDataset, *, checkpoints: Mapping[str, str]) -> dict[str, str]:
+    configuration = dict(dataset.dataset.table_properties)
+    configuration.setdefault("delta.enableDeletionVectors", "true")
+    configuration[KIND_PROPERTY] = dataset.dataset.kind
+    configuration.update(checkpoints)
+    for flow in dataset.flows:
+        if flow.kind is FlowKind.REPLACE_USING:
+            configuration[KEYS_PROPERTY] = json.dumps(_keys(flow, dataset))
+            configuration[SEQUENCE_PROPERTY] = json.dumps(_sequence(flow))
+    return configuration
+
+
+def _new_checkpoints(dataset: ResolvedDataset) -> dict[str, str]:
+    return {CHECKPOINT_PROPERTY.format(flow=flow.name): uuid.uuid4().hex for flow in dataset.flows}
+
+
+def _checkpoint(metadata: Metadata, flow: ResolvedFlow) -> str:
+    return metadata.configuration[CHECKPOINT_PROPERTY.format(flow=flow.name)]
+
+
+def _check_drift(
+    flow: ResolvedFlow, dataset: ResolvedDataset, configuration: Mapping[str, str]
+) -> None:
+    if KEYS_PROPERTY not in configuration:
+        return
+    where = flow.flow.location
+    stored = json.loads(configuration[KEYS_PROPERTY])
+    defined = _keys(flow, dataset)
+    # The order of the keys makes no difference to what is replaced.
+    if sorted(map(_key_text, stored)) != sorted(map(_key_text, defined)):
+        raise ReplaceUsingKeyDriftError.from_flow(
+            flow.name,
+            target=str(dataset.name),
+            stored=[_key_text(key) for key in stored],
+            defined=[_key_text(key) for key in defined],
+            where=where,
+        )
+    stored_type = json.loads(configuration[SEQUENCE_PROPERTY])["type"]
+    defined_type = _sequence(flow)["type"]
+    if stored_type != defined_type:
+        raise ReplaceUsingSequenceTypeDriftError.from_flow(
+            flow.name,
+            target=str(dataset.name),
+            stored=stored_type,
+            defined=str(defined_type),
+            where=where,
+        )
+
+
+def _keys(flow: ResolvedFlow, dataset: ResolvedDataset) -> list[dict[str, str]]:
+    types = {field.name.casefold(): field.dataType for field in dataset.schema.fields}
+    return [
+        {"name": key.casefold(), "type": types[key.casefold()].simpleString()} for key in flow.keys
+    ]
+
+
+def _sequence(flow: ResolvedFlow) -> dict[str, Any]:
+    assert flow.sequence_type is not None
+    return {"type": flow.sequence_type.simpleString(), "column": flow.sequence_column}
+
+
+def _key_text(key: Mapping[str, str]) -> str:
+    return f"{key['name']} {key['type']}"
