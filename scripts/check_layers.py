@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent / "src" / "millpond"
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
     frozenset({"names"}),
-    frozenset({"definitions", "storage"}),
+    frozenset({"definitions", "options", "storage"}),
     frozenset({"delta", "pipelines", "sql"}),
     frozenset({"engine", "events", "samples"}),
     frozenset({"streaming", "flows", "project"}),

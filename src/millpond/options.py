@@ -1,0 +1,133 @@
+"""The `millpond.*` settings that may stand under `configuration` in a pipeline's spec.
+
+One table says which there are, what each may be, and what it is where it is left out. Parts that
+use a setting read it from here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from millpond.errors import MillpondError, SourceLocation
+from millpond.errors.options import InvalidOptionError, UnknownOptionError
+
+T = TypeVar("T")
+
+PREFIX = "millpond."
+_BYTES = re.compile(r"(\d+)\s*([kmgt]?)b?\Z", re.IGNORECASE)
+_SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+
+
+@dataclass(frozen=True)
+class Option(Generic[T]):
+    """One setting.
+
+    Attributes:
+        expected: What a value may be, in words that follow "must be".
+        parse: Turns the text into the value; raises `ValueError`.
+    """
+
+    key: str
+    default: T
+    meaning: str
+    expected: str
+    parse: Callable[[str], T]
+
+    def read(self, configuration: Mapping[str, str], *, where: SourceLocation | None = None) -> T:
+        """The setting's value, or its default.
+
+        Raises:
+            InvalidOptionError: The value is not what it may be.
+        """
+        text = configuration.get(self.key)
+        if text is None:
+            return self.default
+        try:
+            return self.parse(text.strip())
+        except ValueError:
+            raise InvalidOptionError.from_value(
+                self.key, text, expected=self.expected, where=where
+            ) from None
+
+
+def _number(text: str, *, low: float, high: float) -> float:
+    value = float(text)
+    if not low <= value <= high:
+        raise ValueError(text)
+    return value
+
+
+def _count(text: str, *, high: float = math.inf) -> int:
+    return int(_number(str(int(text)), low=1, high=high))
+
+
+def parse_bytes(text: str) -> int:
+    """Read a size as Spark does: bytes, or a number with k, m, g or t.
+
+    >>> parse_bytes("64m")
+    67108864
+
+    Raises:
+        ValueError: It is no such text, or zero.
+    """
+    match = _BYTES.match(text)
+    if match is None or int(match[1]) == 0:
+        raise ValueError(text)
+    return int(match[1]) << _SHIFT[match[2].lower()]
+
+
+SAMPLES_SCALE = Option(
+    "millpond.samples.scale",
+    default=1.0,
+    meaning="How large the built-in samples are; 1 gives 2,000 bookings.",
+    expected="a number from 0.01 to 1000",
+    parse=lambda text: _number(text, low=0.01, high=1000),
+)
+SAMPLES_SLICES = Option(
+    "millpond.samples.slices",
+    default=1,
+    meaning="How many slices of the samples there are; each after the first adds later events.",
+    expected="a whole number from 1 to 1000",
+    parse=lambda text: _count(text, high=1000),
+)
+MAX_FILES_PER_TRIGGER: Option[int | None] = Option(
+    "millpond.maxFilesPerTrigger",
+    default=None,
+    meaning="How many files a micro-batch reads at most, where a stream does not say so itself.",
+    expected="a whole number above 0",
+    parse=_count,
+)
+MAX_BYTES_PER_TRIGGER: Option[int | None] = Option(
+    "millpond.maxBytesPerTrigger",
+    default=None,
+    meaning="How many bytes a micro-batch reads, about, where a stream does not say so itself.",
+    expected="a number of bytes above 0, such as 500m or 1g",
+    parse=parse_bytes,
+)
+
+OPTIONS: tuple[Option[float] | Option[int] | Option[int | None], ...] = (
+    SAMPLES_SCALE,
+    SAMPLES_SLICES,
+    MAX_FILES_PER_TRIGGER,
+    MAX_BYTES_PER_TRIGGER,
+)
+
+
+def check_option(
+    key: str, configuration: Mapping[str, str], *, where: SourceLocation | None = None
+) -> MillpondError | None:
+    """What is wrong with the setting `key`; nothing, if it is not one of millpond's."""
+    if not key.casefold().startswith(PREFIX):
+        return None
+    known = {option.key: option for option in OPTIONS}
+    if key not in known:
+        return UnknownOptionError.from_key(key, known=known, where=where)
+    try:
+        known[key].read(configuration, where=where)
+    except InvalidOptionError as error:
+        return error
+    return None
