@@ -63,7 +63,8 @@ class ColumnDefinition:
     """A declared column.
 
     Attributes:
-        type_text: The type as Spark SQL text, such as `DECIMAL(10,2)`.
+        type_text: The type as Spark SQL text, such as `DECIMAL(10,2)`; empty where a view gives
+            only a name.
         generated: The expression of `GENERATED ALWAYS AS`, as text.
         default: The expression of `DEFAULT`, as text.
     """
@@ -87,6 +88,9 @@ class SqlQuery:
         file_text: The whole file, for carets.
         catalog: Default catalog for names in the text (`USE CATALOG`).
         schema: Default schema for names in the text.
+        replaced: Where `text` holds the value of a variable: the value's start and length in
+            `text`, and the length of what stands for it in the file. `millpond.sql.query_location`
+            uses it.
     """
 
     text: str
@@ -94,6 +98,7 @@ class SqlQuery:
     file_text: str = ""
     catalog: str = DEFAULT_CATALOG
     schema: str = DEFAULT_SCHEMA
+    replaced: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)

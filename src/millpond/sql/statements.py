@@ -1,0 +1,155 @@
+"""Splits a file into statements at `;`, and finds where a `;` was forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from millpond.errors.sql import SqlSyntaxError
+from millpond.sql.positions import ExpandedText, SourceText
+from millpond.sql.tokens import Token, TokenKind, scan
+
+_UNTERMINATED = {
+    "'": "string",
+    '"': "string",
+    "`": "quoted name",
+    "/*": "comment",
+}
+# How a definition starts. None stands for any token.
+_STARTS: tuple[tuple[str | None, ...], ...] = (
+    ("OR", "REFRESH", "STREAMING"),
+    ("OR", "REFRESH", "MATERIALIZED"),
+    ("OR", "REFRESH", "PRIVATE"),
+    ("OR", "REFRESH", "TEMPORARY"),
+    ("OR", "REFRESH", "LIVE"),
+    ("STREAMING", "TABLE"),
+    ("STREAMING", "LIVE"),
+    ("PRIVATE", "STREAMING"),
+    ("PRIVATE", "MATERIALIZED"),
+    ("TEMPORARY", "STREAMING"),
+    ("TEMPORARY", "VIEW"),
+    ("TEMPORARY", "LIVE"),
+    ("MATERIALIZED", "VIEW"),
+    ("LIVE", "TABLE"),
+    ("LIVE", "VIEW"),
+    ("VIEW", None, "AS"),
+    ("FLOW", None, "AS", "INSERT"),
+    ("FLOW", None, "AS", "AUTO"),
+)
+
+
+@dataclass(frozen=True)
+class RawStatement:
+    """The tokens of one statement, variables not yet replaced.
+
+    Attributes:
+        end: Offset of its `;`, or of the end of its last token where there is none.
+    """
+
+    tokens: tuple[Token, ...]
+    end: int
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement ready to be parsed.
+
+    Attributes:
+        tokens: With offsets in `expanded.text`; the last is an END token.
+    """
+
+    expanded: ExpandedText
+    tokens: tuple[Token, ...]
+
+    @property
+    def text(self) -> str:
+        return self.expanded.text
+
+
+def split(source: SourceText) -> Iterator[RawStatement | SqlSyntaxError]:
+    """The statements of a file in order, empty ones left out, and what is wrong between them."""
+    tokens = list(scan(source.text))
+    first = 0
+    depth = 0
+    for index, token in enumerate(tokens):
+        word = token.word
+        if word == "(":
+            depth += 1
+        elif word == ")":
+            depth = max(0, depth - 1)
+        elif word == ";":
+            yield from _statement(tokens[first:index], token.start)
+            first, depth = index + 1, 0
+        elif token.kind is TokenKind.UNTERMINATED:
+            kind = _UNTERMINATED[token.text]
+            start = token.start
+            yield SqlSyntaxError.from_unterminated(
+                kind,
+                where=source.location(start),
+                detail=source.caret(start, start + len(token.text)),
+            )
+            return
+        elif word == "CREATE" and depth == 0 and index > first and _starts(tokens, index):
+            yield SqlSyntaxError.from_missing_semicolon(
+                token.text,
+                where=source.location(token.start),
+                detail=source.caret(token.start, token.end),
+            )
+            yield from _statement(tokens[first:index], tokens[index - 1].end)
+            first = index
+    if tokens:
+        yield from _statement(tokens[first:], tokens[-1].end)
+
+
+def prepare(expanded: ExpandedText, raw: RawStatement) -> Statement:
+    """Cut the statement's text into tokens again, now that its variables are replaced.
+
+    Raises:
+        SqlSyntaxError: A value ends the statement, or opens a string or comment that never ends.
+    """
+    if expanded.replacements:
+        tokens = list(scan(expanded.text))
+        _check_values(expanded, tokens)
+    else:
+        tokens = [
+            token._replace(start=token.start - expanded.start, end=token.end - expanded.start)
+            for token in raw.tokens
+        ]
+    end = len(expanded.text) + raw.end - expanded.end
+    tokens.append(Token(TokenKind.END, "", "", end, end + 1))
+    return Statement(expanded, tuple(tokens))
+
+
+def _check_values(expanded: ExpandedText, tokens: Sequence[Token]) -> None:
+    source = expanded.source
+    for token in tokens:
+        if token.word != ";" and token.kind is not TokenKind.UNTERMINATED:
+            continue
+        start = expanded.file_offset(token.start)
+        replacement = expanded.replacement_at(token.start)
+        where = source.location(start)
+        detail = source.caret(start, replacement.end if replacement else start + 1)
+        if token.word == ";":
+            raise SqlSyntaxError.from_found(
+                "; in the value of a variable",
+                expected=["a value inside one statement"],
+                where=where,
+                detail=detail,
+            )
+        kind = _UNTERMINATED[token.text]
+        raise SqlSyntaxError.from_unterminated(kind, where=where, detail=detail)
+
+
+def _statement(tokens: list[Token], end: int) -> Iterator[RawStatement]:
+    if tokens:
+        yield RawStatement(tuple(tokens), end)
+
+
+def _starts(tokens: Sequence[Token], create: int) -> bool:
+    """Whether a definition starts at the CREATE."""
+    words = [token.word for token in tokens[create + 1 : create + 5]]
+    return any(
+        len(words) >= len(start)
+        and all(wanted in {None, word} for wanted, word in zip(start, words, strict=False))
+        for start in _STARTS
+    )

@@ -1,0 +1,107 @@
+"""Replaces `${name}` and `:name` by values. Values are not searched again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from millpond.errors.sql import UnknownVariableError
+from millpond.sql.positions import ExpandedText, Replacement, SourceText
+from millpond.sql.tokens import Token, TokenKind, keywords, scan, string_literal
+
+_VARIABLE = re.compile(r"\$\{([^\s}]+)\}")
+_PREFIX = re.compile(r"(?:conf\.|conf:|spark:|sparkconf:)")
+_HOLDERS = {TokenKind.STRING, TokenKind.QUOTED, TokenKind.HINT}
+
+# Behind one of these a colon can't be a path into a VARIANT or the type of a struct's field.
+_BEFORE_PARAMETER = keywords(
+    "( , = == < + - * / % => WHERE AND OR NOT ON HAVING LIMIT OFFSET BETWEEN IN LIKE ILIKE RLIKE "
+    "SELECT WHEN THEN ELSE CASE IS BY VALUES"
+)
+
+
+def expand_variables(text: str, configuration: Mapping[str, str], *, file: str = "query") -> str:
+    """Replace each `${name}` outside comments by its value.
+
+    >>> expand_variables("SELECT * FROM ${schema}.t", {"schema": "sales"})
+    'SELECT * FROM sales.t'
+
+    Raises:
+        UnknownVariableError: A variable has no value.
+    """
+    source = SourceText(text, file)
+    expanded, problems = expand(
+        source, tuple(scan(text)), variables=configuration, parameters=configuration
+    )
+    if problems:
+        raise problems[0]
+    return expanded.text
+
+
+def expand(
+    source: SourceText,
+    tokens: Sequence[Token],
+    *,
+    variables: Mapping[str, str],
+    parameters: Mapping[str, str],
+) -> tuple[ExpandedText, list[UnknownVariableError]]:
+    """Replace the variables and parameters among the tokens of one statement of `source`."""
+    replacements: list[Replacement] = []
+    problems: list[UnknownVariableError] = []
+
+    for index, token in enumerate(tokens):
+        for start, end, name in _variables(token):
+            value = _value(name, variables)
+            if value is None:
+                problems.append(_unknown(source, start, end, name, variables))
+            else:
+                replacements.append(Replacement(start, end, value))
+        parameter = _parameter(tokens, index)
+        if parameter is not None:
+            end = tokens[index + 1].end
+            if parameter in parameters:
+                literal = string_literal(parameters[parameter])
+                replacements.append(Replacement(token.start, end, literal))
+            elif tokens[index - 1].word in _BEFORE_PARAMETER:
+                problems.append(_unknown(source, token.start, end, parameter, parameters))
+
+    start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
+    return ExpandedText(source, start, end, tuple(replacements)), problems
+
+
+def _variables(token: Token) -> Iterator[tuple[int, int, str]]:
+    """Start, end and name of each `${name}` in a token."""
+    if token.kind is TokenKind.VARIABLE:
+        yield token.start, token.end, token.text[2:-1]
+    elif token.kind in _HOLDERS and "${" in token.text:
+        for match in _VARIABLE.finditer(token.text):
+            yield token.start + match.start(), token.start + match.end(), match[1]
+
+
+def _value(name: str, variables: Mapping[str, str]) -> str | None:
+    if name in variables:
+        return variables[name]
+    return variables.get(_PREFIX.sub("", name, count=1))
+
+
+def _parameter(tokens: Sequence[Token], index: int) -> str | None:
+    """The name, where a parameter `:name` starts at `index`; after an operand it is none."""
+    if tokens[index].word != ":" or not 0 < index < len(tokens) - 1:
+        return None
+    before, colon, name = tokens[index - 1 : index + 2]
+    if name.kind is not TokenKind.WORD or name.start != colon.end:
+        return None
+    joined = before.end == colon.start and before.kind is not TokenKind.SYMBOL
+    return None if joined or before.word in {")", "]", ">", "}"} else name.text
+
+
+def _unknown(
+    source: SourceText, start: int, end: int, name: str, known: Mapping[str, str]
+) -> UnknownVariableError:
+    return UnknownVariableError.from_variable(
+        source.text[start:end],
+        name=_PREFIX.sub("", name, count=1),
+        known=known,
+        where=source.location(start),
+        detail=source.caret(start, end),
+    )
