@@ -1,0 +1,35 @@
+"""Errors about the built-in sample tables."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from millpond.errors.base import MillpondError
+
+
+class SampleTableNotFoundError(MillpondError, LookupError):
+    """A name in `samples.wanderbricks` that is none of its tables."""
+
+    error_class = "SAMPLE_TABLE_NOT_FOUND"
+    sqlstate = "42P01"
+
+    @classmethod
+    def from_name(cls, table: str, *, known: Sequence[str]) -> Self:
+        return cls(
+            f"samples.wanderbricks has no table {table!r}.",
+            hint="its tables are " + ", ".join(sorted(known)),
+        )
+
+
+class SampleOptionError(MillpondError, ValueError):
+    """A `millpond.samples.*` setting that can't be used."""
+
+    error_class = "SAMPLE_OPTION_INVALID"
+    sqlstate = "22023"
+
+    @classmethod
+    def from_value(cls, option: str, value: str, *, expected: str) -> Self:
+        return cls(
+            f"The setting {option} is {value!r}, which is not {expected}.",
+            hint=f"set {option} to {expected} under configuration in spark-pipeline.yml, "
+            "or leave it out",
+        )

@@ -1,0 +1,61 @@
+"""From a table's name to the folder of its Delta table, made or brought up to date when needed.
+
+Once a table is there this costs two looks at the file system: nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from millpond.errors.samples import SampleTableNotFoundError
+from millpond.names import path_segment
+from millpond.samples.options import SampleOptions
+from millpond.samples.wanderbricks.tables import GROWING_TABLES, TABLES
+from millpond.storage import Layout
+
+CATALOG = "samples"
+SCHEMA = "wanderbricks"
+
+
+def locate(
+    parts: tuple[str, ...], *, layout: Layout, configuration: Mapping[str, str]
+) -> Path | None:
+    """Return the folder of a sample table, or `None` for a name outside `samples.wanderbricks`.
+
+    The folder's name carries the number of bookings, so another `millpond.samples.scale` is another
+    table: a flow that reads it notices, as for any source that was replaced. A table that already
+    holds more slices than asked for stays as it is.
+
+    Args:
+        parts: A full name, in any case.
+        layout: Where the pipeline keeps its files.
+        configuration: The pipeline's settings, of which `millpond.samples.*` matter here.
+
+    Raises:
+        SampleTableNotFoundError: `samples.wanderbricks` has no such table.
+        SampleOptionError: A setting can't be used.
+    """
+    folded = tuple(part.casefold() for part in parts)
+    if len(folded) != 3 or folded[:2] != (CATALOG, SCHEMA):
+        return None
+    table = folded[2]
+    if table not in TABLES:
+        raise SampleTableNotFoundError.from_name(parts[2], known=TABLES)
+    options = SampleOptions.from_configuration(configuration)
+    folder = layout.samples.joinpath(
+        path_segment(SCHEMA), f"bookings-{options.bookings}", path_segment(table)
+    )
+    slices = options.slices if table in GROWING_TABLES else 1
+    if not holds_slice(folder, slices):
+        from millpond.samples.folder import bring_up_to
+
+        bring_up_to(
+            folder, table, bookings=options.bookings, slices=slices, lock=layout.samples / "lock"
+        )
+    return folder
+
+
+def holds_slice(folder: Path, slice_number: int) -> bool:
+    """Whether the table has the slice: slice n is the table's commit n - 1."""
+    return (folder / "_delta_log" / f"{slice_number - 1:020}.json").exists()
