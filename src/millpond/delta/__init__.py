@@ -1,0 +1,47 @@
+"""Delta tables: snapshots, data files, deletion vectors, commits. Leaves queries to the engines."""
+
+from millpond.delta.actions import (
+    AddFile,
+    Commit,
+    DeletionVector,
+    Metadata,
+    Protocol,
+    RemoveFile,
+)
+from millpond.delta.data_files import write_data_files
+from millpond.delta.deletion_vectors import read_deletion_vectors, write_deletion_vectors
+from millpond.delta.duckdb_connection import connect
+from millpond.delta.file_skipping import ColumnRange, files_overlapping
+from millpond.delta.live_rows import FILE_COLUMN, ROW_COLUMN, live_rows_sql
+from millpond.delta.schema import duckdb_type, is_type_widened, literal, quote, widen_schema
+from millpond.delta.snapshot import Snapshot
+from millpond.delta.stats import FileStats
+from millpond.delta.table import Table
+from millpond.delta.transaction import Transaction
+
+__all__ = [
+    "FILE_COLUMN",
+    "ROW_COLUMN",
+    "AddFile",
+    "ColumnRange",
+    "Commit",
+    "DeletionVector",
+    "FileStats",
+    "Metadata",
+    "Protocol",
+    "RemoveFile",
+    "Snapshot",
+    "Table",
+    "Transaction",
+    "connect",
+    "duckdb_type",
+    "files_overlapping",
+    "is_type_widened",
+    "literal",
+    "live_rows_sql",
+    "quote",
+    "read_deletion_vectors",
+    "widen_schema",
+    "write_data_files",
+    "write_deletion_vectors",
+]

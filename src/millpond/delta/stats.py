@@ -1,0 +1,215 @@
+"""Statistics of data files: their JSON, and how they come from what DuckDB reports of a file.
+
+A bound in them must hold for every row, by every reader's reckoning, because files are skipped on
+the strength of it. Where that can't be had (NaN, infinities, years beyond 9999), there is none.
+Follows "Per-file Statistics" of Delta's PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Self
+
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from millpond.delta.schema import quote
+
+DEFAULT_INDEXED_COLUMNS = 32
+STRING_PREFIX = 32
+
+
+@dataclass(frozen=True)
+class FileStats:
+    """Statistics of one data file, as in the log: values are JSON's, nested as the columns are.
+
+    Attributes:
+        num_records: Rows in the file, deleted ones among them; `None` where it is not known.
+        min_values: A lower bound for each column that has one.
+        max_values: An upper bound, likewise. Long texts are cut, times are whole milliseconds.
+        null_count: Nulls of each column.
+        tight_bounds: `False` once rows were deleted: then a null count other than 0 and
+            `num_records` says nothing.
+    """
+
+    num_records: int | None = None
+    min_values: Mapping[str, Any] = field(default_factory=dict)
+    max_values: Mapping[str, Any] = field(default_factory=dict)
+    null_count: Mapping[str, Any] = field(default_factory=dict)
+    tight_bounds: bool = True
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        value = json.loads(text, parse_float=Decimal)
+        return cls(
+            num_records=value.get("numRecords"),
+            min_values=value.get("minValues") or {},
+            max_values=value.get("maxValues") or {},
+            null_count=value.get("nullCount") or {},
+            tight_bounds=value.get("tightBounds") is not False,
+        )
+
+    def to_text(self) -> str:
+        return _dump(
+            {
+                "numRecords": self.num_records,
+                "tightBounds": self.tight_bounds,
+                "minValues": self.min_values,
+                "maxValues": self.max_values,
+                "nullCount": self.null_count,
+            }
+        )
+
+
+def _dump(value: object) -> str:
+    """Encode as JSON with decimals as exact numbers, which `json` can't."""
+    if isinstance(value, Mapping):
+        items = (f"{json.dumps(key)}:{_dump(item)}" for key, item in value.items())
+        return "{" + ",".join(items) + "}"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return json.dumps(value)
+
+
+def stats_of_copy(
+    *,
+    rows: int,
+    column_statistics: Mapping[str, Mapping[str, str]],
+    schema: StructType,
+    partition_columns: Sequence[str],
+    indexed_columns: int = DEFAULT_INDEXED_COLUMNS,
+) -> FileStats:
+    """Turn what DuckDB's `COPY ... RETURN_STATS` says of one file into Delta's statistics.
+
+    Args:
+        column_statistics: By quoted dotted path; all values are texts.
+        indexed_columns: How many leaf columns get bounds, from the left; -1 for all.
+    """
+    lows: dict[str, Any] = {}
+    highs: dict[str, Any] = {}
+    nulls: dict[str, Any] = {}
+    data_fields = [f for f in schema.fields if f.name not in partition_columns]
+    for number, (path, data_type) in enumerate(_leaves(data_fields)):
+        if number == indexed_columns:
+            break
+        found = column_statistics.get(".".join(map(quote, path)))
+        if found is None:
+            continue
+        if "null_count" in found:
+            _put(nulls, path, int(found["null_count"]))
+        if found.get("has_nan") == "true":
+            continue
+        low, high = found.get("min"), found.get("max")
+        if low is not None and (bound := _bound(low, data_type, upper=False)) is not None:
+            _put(lows, path, bound)
+        if high is not None and (bound := _bound(high, data_type, upper=True)) is not None:
+            _put(highs, path, bound)
+    return FileStats(num_records=rows, min_values=lows, max_values=highs, null_count=nulls)
+
+
+def _leaves(fields: Sequence[StructField]) -> Iterator[tuple[tuple[str, ...], DataType]]:
+    """The columns that may have statistics: plain ones, and those within structs."""
+    for column in fields:
+        if isinstance(column.dataType, StructType):
+            for path, data_type in _leaves(column.dataType.fields):
+                yield (column.name, *path), data_type
+        else:
+            yield (column.name,), column.dataType
+
+
+def _put(tree: dict[str, Any], path: tuple[str, ...], value: object) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = value
+
+
+def _bound(text: str, data_type: DataType, *, upper: bool) -> object:
+    """Return the JSON value of a bound, or `None` where there is none that surely holds."""
+    match data_type:
+        case ByteType() | ShortType() | IntegerType() | LongType():
+            bound: object = int(text)
+        case FloatType() | DoubleType():
+            bound = _float_bound(text, single=isinstance(data_type, FloatType), upper=upper)
+        case DecimalType():
+            bound = Decimal(text)
+        case StringType():
+            bound = cut_text(text, upper=upper)
+        case DateType() | TimestampType() | TimestampNTZType():
+            bound = _calendar_bound(text, data_type, upper=upper)
+        case _:
+            bound = None
+    return bound
+
+
+def _calendar_bound(text: str, data_type: DataType, *, upper: bool) -> str | None:
+    try:
+        if isinstance(data_type, DateType):
+            return date.fromisoformat(text).isoformat()
+        return _time_bound(text, zoned=isinstance(data_type, TimestampType), upper=upper)
+    except (ValueError, OverflowError):
+        return None  # years before 1 and after 9999
+
+
+def _float_bound(text: str, *, single: bool, upper: bool) -> float | None:
+    value = float(text)
+    if single and math.isfinite(value):
+        # The shortest text of a 32-bit float is not its exact value.
+        value = struct.unpack("f", struct.pack("f", value))[0]
+    if not math.isfinite(value):
+        return None
+    if value == 0:
+        return 0.0 if upper else -0.0  # whether a reader sets them apart or not, the bound holds
+    return value
+
+
+def _time_bound(text: str, *, zoned: bool, upper: bool) -> str:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    excess_us = moment.microsecond % 1000
+    moment -= timedelta(microseconds=excess_us)
+    if upper and excess_us:
+        moment += timedelta(milliseconds=1)
+    return moment.isoformat(timespec="milliseconds") + ("Z" if zoned else "")
+
+
+def cut_text(text: str, *, upper: bool) -> str | None:
+    """Return a short text that is not above, or for `upper` not below, `text`.
+
+    >>> cut_text("abc" * 20, upper=True)
+    'abcabcabcabcabcabcabcabcabcabcac'
+    """
+    if len(text) <= STRING_PREFIX:
+        return text
+    prefix = text[:STRING_PREFIX]
+    if not upper:
+        return prefix
+    # Raising the last character that can be raised gives a text above all with this prefix.
+    for length in range(STRING_PREFIX, 0, -1):
+        point = ord(prefix[length - 1]) + 1
+        if point > 0x10FFFF:
+            continue
+        if 0xD800 <= point <= 0xDFFF:
+            point = 0xE000
+        return prefix[: length - 1] + chr(point)
+    return None

@@ -1,0 +1,238 @@
+"""A Delta table in a folder: its newest state, its commits, its creation."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from millpond.delta.actions import Commit, Metadata
+from millpond.delta.checkpoints import read_checkpoint
+from millpond.delta.features import check_readable, check_writable, required_protocol
+from millpond.delta.log import (
+    LOG_FOLDER,
+    Checkpoint,
+    LogListing,
+    entry_identity,
+    entry_path,
+    file_time_ms,
+    list_log,
+    read_commit,
+)
+from millpond.delta.schema import check_schema
+from millpond.delta.snapshot import Replay, Snapshot, advance
+from millpond.delta.transaction import Transaction, encode_commit
+from millpond.errors.delta import (
+    CommitsExpiredError,
+    CorruptLogError,
+    DeltaTableExistsError,
+    DeltaTableNotFoundError,
+)
+from millpond.storage import LocalStore, Store
+
+
+class Table:
+    """A Delta table that other writers may change at any time. Safe to use from several threads.
+
+    Attributes:
+        path: The table's folder, which need not exist yet.
+        store: Through which the log is read and written.
+    """
+
+    def __init__(self, path: Path, store: Store | None = None) -> None:
+        self.path = path
+        self.store: Store = store if store is not None else LocalStore()
+        self._lock = threading.RLock()
+        self._newest: Snapshot | None = None
+
+    def exists(self) -> bool:
+        """Whether there is a table, which may or may not be readable."""
+        if self.store.exists(entry_path(self.path, 0)):
+            return True
+        listing = list_log(self.path, self.store)
+        return bool(listing.entries or listing.checkpoints)
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest state; when nothing is new, at the cost of two look-ups.
+
+        Raises:
+            DeltaTableNotFoundError: There is no table.
+            CorruptLogError: The log can't be read, or has gaps.
+            UnsupportedTableFeatureError: The table needs a reader that can do more.
+        """
+        with self._lock:
+            newest = self._newest
+            if newest is None or not self.is_unreplaced(newest):
+                newest = self._load(None)
+            while self.store.exists(entry_path(self.path, newest.version + 1)):
+                newest = self._advance(newest)
+            self._newest = newest
+            return newest
+
+    def snapshot_at(self, version: int) -> Snapshot:
+        """Return the state as of a version.
+
+        Raises:
+            CommitsExpiredError: The log no longer reaches back so far, or never got there.
+        """
+        with self._lock:
+            if self._newest is not None and self._newest.version == version:
+                return self._newest
+        return self._load(version)
+
+    def commits(self, after: int, until: int) -> Iterator[Commit]:
+        """Give the commits of the versions `after + 1` to `until`, in order.
+
+        Raises:
+            CommitsExpiredError: One of them is no longer in the log.
+            CorruptLogError: One of them can't be read.
+        """
+        for version in range(after + 1, until + 1):
+            try:
+                yield read_commit(self.path, version, self.store)
+            except FileNotFoundError:
+                raise self._expired(version) from None
+
+    def earliest_version(self) -> int:
+        """Return the first version from which on all commits are in the log.
+
+        Raises:
+            DeltaTableNotFoundError: There is no table, or only a checkpoint is left of its log.
+        """
+        entries = list_log(self.path, self.store).entries
+        if not entries:
+            raise DeltaTableNotFoundError.at(self.path)
+        earliest = entries[-1]
+        for version in reversed(entries[:-1]):
+            if version != earliest - 1:
+                break
+            earliest = version
+        return earliest
+
+    def create(self, metadata: Metadata) -> Snapshot:
+        """Create an empty table. Deletion vectors are on unless the properties turn them off.
+
+        Raises:
+            DeltaTableExistsError: There is a table, which is left as it was.
+            InvalidTableSchemaError: No table may have these columns.
+        """
+        configuration = {"delta.enableDeletionVectors": "true", **metadata.configuration}
+        now_ms = time.time_ns() // 1_000_000
+        created_ms = metadata.created_time_ms or now_ms
+        metadata = replace(metadata, configuration=configuration, created_time_ms=created_ms)
+        check_schema(metadata.schema, metadata.partition_columns)
+        protocol = required_protocol(metadata)
+        check_writable(self.path, protocol, metadata)
+        if self.exists():
+            raise DeltaTableExistsError.at(self.path)
+        commit, data = encode_commit(
+            version=0,
+            timestamp_ms=now_ms,
+            operation="CREATE TABLE",
+            parameters={"partitionBy": list(metadata.partition_columns)},
+            protocol=protocol,
+            metadata=metadata,
+        )
+        try:
+            self.store.put_if_absent(entry_path(self.path, 0), data)
+        except FileExistsError:
+            raise DeltaTableExistsError.at(self.path) from None
+        replay = Replay(self.path)
+        replay.apply(commit)
+        return self.publish(replay.finish(entry_identity(self.path, 0)))
+
+    def begin(self) -> Transaction:
+        """Start a change to the newest state.
+
+        Raises:
+            UnsupportedTableFeatureError: The table needs a writer that can do more.
+        """
+        snapshot = self.snapshot()
+        check_writable(self.path, snapshot.protocol, snapshot.metadata)
+        return Transaction(self, snapshot)
+
+    def publish(self, snapshot: Snapshot) -> Snapshot:
+        """Take over a state that a commit of this process made, unless a newer one is known."""
+        with self._lock:
+            if self._newest is None or self._newest.version < snapshot.version:
+                self._newest = snapshot
+        return snapshot
+
+    def is_unreplaced(self, snapshot: Snapshot) -> bool:
+        """Whether the log still holds the very entry that made `snapshot`."""
+        identity = snapshot.entry_identity
+        return identity is not None and identity == entry_identity(self.path, snapshot.version)
+
+    def _advance(self, snapshot: Snapshot) -> Snapshot:
+        version = snapshot.version + 1
+        identity = entry_identity(self.path, version)
+        following = advance(snapshot, read_commit(self.path, version, self.store), identity)
+        check_readable(self.path, following.protocol, following.metadata)
+        return following
+
+    def _load(self, until: int | None) -> Snapshot:
+        """Read the log from the newest usable checkpoint, up to `until` or its end."""
+        listing = list_log(self.path, self.store)
+        if not listing.entries and not listing.checkpoints:
+            self._newest = None
+            raise DeltaTableNotFoundError.at(self.path)
+        newest = max(listing.entries[-1:] + tuple(c.version for c in listing.checkpoints[-1:]))
+        if until is not None and not 0 <= until <= newest:
+            raise self._expired(until)
+        target = newest if until is None else until
+        bases = [c for c in reversed(listing.checkpoints) if c.version <= target]
+        snapshot = self._replay_from_any(bases, listing, target, is_newest=until is None)
+        check_readable(self.path, snapshot.protocol, snapshot.metadata)
+        return snapshot
+
+    def _replay_from_any(
+        self, bases: list[Checkpoint], listing: LogListing, target: int, *, is_newest: bool
+    ) -> Snapshot:
+        """Replay from the newest checkpoint; where that one is damaged, from an older one."""
+        first_error: CorruptLogError | None = None
+        for base in [*bases, None]:
+            start = base.version + 1 if base is not None else 0
+            if not set(range(start, target + 1)) <= set(listing.entries):
+                break  # older checkpoints only need more of the entries
+            try:
+                return self._replay(base, target)
+            except CorruptLogError as error:
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+        if not is_newest:
+            raise self._expired(target)
+        raise CorruptLogError.incomplete(
+            self.path / LOG_FOLDER,
+            reason=f"entries before version {target} are missing, with no checkpoint after them",
+        )
+
+    def _replay(self, base: Checkpoint | None, target: int) -> Snapshot:
+        replay = Replay(self.path)
+        if base is not None:
+            replay.load(read_checkpoint(self.path, base, self.store), version=base.version)
+            replay.timestamp_ms = self._checkpoint_time_ms(base)
+        for version in range(replay.version + 1, target + 1):
+            replay.apply(self._read(version))
+        return replay.finish(entry_identity(self.path, target))
+
+    def _read(self, version: int) -> Commit:
+        try:
+            return read_commit(self.path, version, self.store)
+        except FileNotFoundError:
+            raise CorruptLogError.incomplete(
+                self.path / LOG_FOLDER, reason=f"the entry of version {version} is missing"
+            ) from None
+
+    def _checkpoint_time_ms(self, base: Checkpoint) -> int:
+        try:
+            return read_commit(self.path, base.version, self.store).timestamp_ms
+        except FileNotFoundError:
+            return file_time_ms(self.path / LOG_FOLDER / base.names[0])
+
+    def _expired(self, version: int) -> CommitsExpiredError:
+        entries = list_log(self.path, self.store).entries
+        earliest = entries[0] if entries else -1
+        return CommitsExpiredError.missing(self.path, version=version, earliest=earliest)

@@ -1,0 +1,199 @@
+"""One change to a table: collected in memory, then written as one log entry or not at all."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import millpond
+from millpond.delta.actions import AddFile, Commit, Metadata, Protocol, RemoveFile
+from millpond.delta.checkpoints import is_due, write_checkpoint
+from millpond.delta.features import check_writable, required_protocol
+from millpond.delta.log import entry_identity, entry_path
+from millpond.delta.schema import check_schema
+from millpond.delta.snapshot import Snapshot, advance
+from millpond.errors.delta import AppendOnlyTableError, CommitConflictError
+
+if TYPE_CHECKING:
+    from millpond.delta.table import Table
+
+
+class Transaction:
+    """A change to one snapshot of a table. Use it once, from one thread.
+
+    Attributes:
+        snapshot: The state that the change starts from.
+    """
+
+    def __init__(self, table: Table, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._table = table
+        self._adds: dict[str, AddFile] = {}
+        self._removes: dict[str, tuple[AddFile, bool]] = {}
+        self._metadata: Metadata | None = None
+        self._app_versions: dict[str, int] = {}
+
+    def add(self, file: AddFile) -> None:
+        """Add a data file, or one of the snapshot with another deletion vector.
+
+        In the second case the file as it was must be removed in the same transaction.
+        """
+        if file.path in self._adds:
+            raise ValueError(f"{file.path} is added twice")
+        self._adds[file.path] = file
+
+    def remove(self, file: AddFile, *, data_change: bool = True) -> None:
+        """End a file of the snapshot.
+
+        Args:
+            file: The file as the snapshot has it.
+            data_change: `False` where its rows only move to files that are added.
+        """
+        if self.snapshot.files.get(file.path) != file:
+            raise ValueError(f"{file.path} is no file of version {self.snapshot.version}")
+        self._removes[file.path] = (file, data_change)
+
+    def set_metadata(self, metadata: Metadata) -> None:
+        """Replace schema, partitioning and properties. The protocol is raised where they need it.
+
+        Raises:
+            InvalidTableSchemaError: No table may have these columns.
+        """
+        check_schema(metadata.schema, metadata.partition_columns)
+        self._metadata = metadata
+
+    def set_app_version(self, app_id: str, version: int) -> None:
+        """Record in the same commit how far an application has come."""
+        self._app_versions[app_id] = version
+
+    def commit(
+        self,
+        operation: str,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
+    ) -> Snapshot:
+        """Write the change as the version after the snapshot's, and return the new state.
+
+        Every file that it names must be durable by now.
+
+        Raises:
+            CommitConflictError: Another writer took the version; nothing was applied.
+            AppendOnlyTableError: Rows would be removed from a table that forbids it.
+            UnsupportedTableFeatureError: The new metadata asks for what millpond can't honour.
+        """
+        self._check_files()
+        metadata = self._metadata or self.snapshot.metadata
+        protocol = required_protocol(metadata, self.snapshot.protocol)
+        check_writable(self.snapshot.path, protocol, metadata)
+        version = self.snapshot.version + 1
+        # In-commit timestamps must rise even where the clock goes back.
+        now_ms = max(time.time_ns() // 1_000_000, self.snapshot.timestamp_ms + 1)
+        commit, data = encode_commit(
+            version=version,
+            timestamp_ms=now_ms,
+            operation=operation,
+            parameters=parameters or {},
+            metrics=metrics or {},
+            protocol=protocol if protocol != self.snapshot.protocol else None,
+            metadata=self._metadata,
+            adds=tuple(self._adds.values()),
+            removes=tuple(
+                RemoveFile.of(file, time_ms=now_ms, data_change=data_change)
+                for file, data_change in self._removes.values()
+            ),
+            app_versions=self._app_versions,
+            in_commit_timestamp=_uses_in_commit_timestamps(metadata),
+        )
+        self._put(version, data)
+        identity = entry_identity(self.snapshot.path, version)
+        snapshot = self._table.publish(advance(self.snapshot, commit, identity))
+        if is_due(snapshot):
+            write_checkpoint(snapshot)
+        return snapshot
+
+    def _check_files(self) -> None:
+        for path in self._adds.keys() & self.snapshot.files.keys():
+            if path not in self._removes:
+                raise ValueError(f"{path} is in the table, and is not removed")
+        removes_rows = any(data_change for _, data_change in self._removes.values())
+        metadata = self._metadata or self.snapshot.metadata
+        still_append_only = metadata.configuration.get("delta.appendOnly") == "true"
+        if removes_rows and self.snapshot.is_append_only and still_append_only:
+            raise AppendOnlyTableError.at(self.snapshot.path)
+
+    def _put(self, version: int, data: bytes) -> None:
+        path = self.snapshot.path
+        # Without this, a commit to a table that was removed would create half a table.
+        if self.snapshot.entry_identity is not None and not self._table.is_unreplaced(
+            self.snapshot
+        ):
+            raise CommitConflictError.table_replaced(path, version=self.snapshot.version)
+        try:
+            self._table.store.put_if_absent(entry_path(path, version), data)
+        except FileExistsError:
+            raise CommitConflictError.lost_race(path, version=version) from None
+
+
+def encode_commit(
+    *,
+    version: int,
+    timestamp_ms: int,
+    operation: str,
+    parameters: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    protocol: Protocol | None = None,
+    metadata: Metadata | None = None,
+    adds: Sequence[AddFile] = (),
+    removes: Sequence[RemoveFile] = (),
+    app_versions: Mapping[str, int] | None = None,
+    in_commit_timestamp: bool = False,
+) -> tuple[Commit, bytes]:
+    """Build a log entry, as a value and as its text."""
+    info: dict[str, Any] = {
+        "timestamp": timestamp_ms,
+        "operation": operation,
+        "operationParameters": {key: _text(value) for key, value in (parameters or {}).items()},
+        "operationMetrics": {key: _text(value) for key, value in (metrics or {}).items()},
+        "isBlindAppend": False,
+        "engineInfo": f"millpond/{millpond.__version__}",
+        "txnId": str(uuid.uuid4()),
+    }
+    if version > 0:
+        info["readVersion"] = version - 1
+    if in_commit_timestamp:
+        info["inCommitTimestamp"] = timestamp_ms
+    commit = Commit(
+        version=version,
+        timestamp_ms=timestamp_ms,
+        adds=tuple(adds),
+        removes=tuple(removes),
+        metadata=metadata,
+        protocol=protocol,
+        app_versions=dict(app_versions or {}),
+        commit_info=info,
+    )
+    actions: list[dict[str, Any]] = [{"commitInfo": info}]
+    if protocol is not None:
+        actions.append({"protocol": protocol.to_json()})
+    if metadata is not None:
+        actions.append({"metaData": metadata.to_json()})
+    actions += [
+        {"txn": {"appId": app_id, "version": batch, "lastUpdated": timestamp_ms}}
+        for app_id, batch in commit.app_versions.items()
+    ]
+    actions += [{"remove": remove.to_json()} for remove in commit.removes]
+    actions += [{"add": add.to_json()} for add in commit.adds]
+    lines = [json.dumps(action, ensure_ascii=False, separators=(",", ":")) for action in actions]
+    return commit, ("\n".join(lines) + "\n").encode("utf-8")
+
+
+def _uses_in_commit_timestamps(metadata: Metadata) -> bool:
+    return metadata.configuration.get("delta.enableInCommitTimestamps") == "true"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
