@@ -1,0 +1,142 @@
+"""The checkpoint of one flow: what each micro-batch reads, written before the batch runs.
+
+`<folder>/offsets/<N>` holds batch N, one JSON object. Whether a batch was applied is not written
+here: the table says that, in the commit that holds the batch's rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from millpond.errors.streaming import CheckpointConflictError, CheckpointUnreadableError
+from millpond.storage import Store
+from millpond.streaming.source import Offset
+
+FORMAT = 1
+BATCHES_KEPT = 100
+
+
+@dataclass(frozen=True)
+class SourceRange:
+    """What one batch reads of one source: after `start`, up to and including `end`."""
+
+    identity: str
+    start: Offset
+    end: Offset
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PlannedBatch:
+    """A batch as written ahead. A flow without streams plans batch 0 with no sources."""
+
+    number: int
+    sources: Mapping[str, SourceRange] = field(default_factory=dict)
+
+
+class Checkpoint:
+    """The planned batches of one flow, numbered 0, 1, 2, ..."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.folder = folder
+        self._offsets = folder / "offsets"
+        self._store = store
+
+    def numbers(self) -> list[int]:
+        """The numbers of the batches that are still on record, in order."""
+        names = self._store.list(self._offsets)
+        return sorted(int(name) for name in names if name.isascii() and name.isdigit())
+
+    def read(self, number: int) -> PlannedBatch:
+        """Read one planned batch.
+
+        Raises:
+            CheckpointUnreadableError: The file is missing, torn, of an unknown format, or holds
+                something else than this batch.
+        """
+        path = self._path(number)
+        try:
+            data = self._store.read(path)
+        except FileNotFoundError as error:
+            raise CheckpointUnreadableError.from_file(path, reason="it is missing") from error
+        return _parse(data, path=path, number=number)
+
+    def plan(self, batch: PlannedBatch) -> None:
+        """Write a batch ahead; durable on return.
+
+        Raises:
+            CheckpointConflictError: The batch is planned already.
+        """
+        path = self._path(batch.number)
+        try:
+            self._store.put_if_absent(path, _serialize(batch))
+        except FileExistsError as error:
+            raise CheckpointConflictError.from_batch(path) from error
+
+    def prune(self, *, committed: int, keep: int = BATCHES_KEPT) -> None:
+        """Remove old batches, all but the `keep` newest, once `committed` is in the table.
+
+        Also removes what killed writes left. Never removes a batch that may have to run again.
+        """
+        for name in self._store.list(self._offsets):
+            torn = name.startswith(".") and name.endswith(".tmp")
+            old = name.isascii() and name.isdigit() and int(name) <= committed - keep
+            if torn or old:
+                self._store.remove(self._offsets / name)
+
+    def _path(self, number: int) -> Path:
+        return self._offsets / str(number)
+
+
+def _serialize(batch: PlannedBatch) -> bytes:
+    sources = {
+        name: {
+            "identity": source.identity,
+            "start": source.start,
+            "end": source.end,
+            "columns": source.columns,
+        }
+        for name, source in batch.sources.items()
+    }
+    content = {"format": FORMAT, "batch": batch.number, "sources": sources}
+    return (json.dumps(content, separators=(",", ":")) + "\n").encode()
+
+
+def _parse(data: bytes, *, path: Path, number: int) -> PlannedBatch:
+    try:
+        content = json.loads(data)
+    except ValueError as error:
+        reason = "it is empty" if not data.strip() else f"it is not whole JSON ({error})"
+        raise CheckpointUnreadableError.from_file(path, reason=reason) from error
+    found = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(found, int):
+        raise CheckpointUnreadableError.from_file(path, reason="it is no checkpoint file")
+    if found != FORMAT:
+        raise CheckpointUnreadableError.from_format(path, found=found, known=FORMAT)
+    if content.get("batch") != number:
+        reason = f"it holds batch {content.get('batch')!r} under the name of batch {number}"
+        raise CheckpointUnreadableError.from_file(path, reason=reason)
+    sources = content.get("sources")
+    if not isinstance(sources, dict):
+        raise CheckpointUnreadableError.from_file(path, reason="it names no sources")
+    return PlannedBatch(number, dict(_parse_sources(sources, path=path)))
+
+
+def _parse_sources(sources: dict[str, Any], *, path: Path) -> Iterable[tuple[str, SourceRange]]:
+    for name, source in sources.items():
+        try:
+            identity, start, end = source["identity"], source["start"], source["end"]
+            columns = source["columns"]
+            whole = isinstance(identity, str) and all(
+                isinstance(part, dict) for part in (start, end, columns)
+            )
+        except (KeyError, TypeError):
+            whole = False
+        if not whole:
+            reason = f"the range of the source {name} is not whole"
+            raise CheckpointUnreadableError.from_file(path, reason=reason)
+        yield name, SourceRange(identity=identity, start=start, end=end, columns=columns)
