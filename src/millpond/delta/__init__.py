@@ -12,7 +12,7 @@ from millpond.delta.data_files import write_data_files
 from millpond.delta.deletion_vectors import read_deletion_vectors, write_deletion_vectors
 from millpond.delta.duckdb_connection import connect
 from millpond.delta.file_skipping import ColumnRange, files_overlapping
-from millpond.delta.live_rows import FILE_COLUMN, ROW_COLUMN, live_rows_sql
+from millpond.delta.live_rows import FILE_COLUMN, ROW_COLUMN, escape_glob, live_rows_sql
 from millpond.delta.schema import duckdb_type, is_type_widened, literal, quote, widen_schema
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
@@ -35,6 +35,7 @@ __all__ = [
     "Transaction",
     "connect",
     "duckdb_type",
+    "escape_glob",
     "files_overlapping",
     "is_type_widened",
     "literal",

@@ -38,5 +38,6 @@ def connect(
         config["threads"] = threads
     connection = duckdb.connect(":memory:", config=config)
     # Partition values, statistics and casts between the two kinds of timestamp depend on it.
-    connection.execute("SET TimeZone = 'UTC'")
+    # Global, because a cursor has settings of its own.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
