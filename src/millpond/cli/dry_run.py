@@ -1,0 +1,54 @@
+"""`millpond dry-run`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from millpond.cli.options import conf_option, format_option, open_project, spec_option
+from millpond.cli.problems import print_note
+from millpond.cli.settings import ReportedError
+from millpond.cli.wording import plural
+from millpond.errors import MillpondError
+
+
+@click.command("dry-run")
+@spec_option
+@conf_option
+@format_option("text", "json")
+def dry_run(spec: Path | None, conf: tuple[tuple[str, str], ...], output_format: str) -> None:
+    """Find every problem that shows without reading data.
+
+    All problems are reported in one go, each with its file and line. No table is written. As JSON:
+    an array of objects with error_class, sqlstate, message, hint, file, line and column.
+    """
+    project = open_project(spec, conf)
+    from millpond import runner
+
+    problems = runner.dry_run(project)
+    if output_format == "json":
+        click.echo(json.dumps([_as_json(problem) for problem in problems], indent=2))
+        if problems:
+            raise ReportedError
+        return
+    if problems:
+        print_note(f"{plural(len(problems), 'problem')} found.\n")
+        raise ReportedError(problems)
+    click.echo("No problems found.")
+
+
+def _as_json(problem: MillpondError) -> dict[str, Any]:
+    where = problem.where
+    return {
+        "error_class": problem.error_class,
+        "sqlstate": problem.sqlstate,
+        "message": problem.what,
+        "hint": problem.hint,
+        "detail": problem.detail,
+        "file": where.file if where else None,
+        "line": where.line if where else None,
+        "column": where.column if where else None,
+    }

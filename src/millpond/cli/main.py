@@ -1,0 +1,115 @@
+"""The command `millpond`: its commands, and what becomes of their errors.
+
+Modules that a quick command does not need are imported where they are used: `--help` must not
+wait for an engine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from millpond import __version__
+from millpond.cli.dry_run import dry_run
+from millpond.cli.events import events
+from millpond.cli.init import init
+from millpond.cli.interrupts import stop_signals
+from millpond.cli.problems import print_bug, print_note, print_problems
+from millpond.cli.query import query
+from millpond.cli.run import run
+from millpond.cli.settings import ExitCode, ReportedError, Settings
+from millpond.cli.tables import tables
+from millpond.errors import MillpondError
+
+HELP_WIDTH = 100
+
+
+class InOrder(click.Group):
+    """Lists the commands in the order in which people need them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's API
+        return list(self.commands)
+
+
+@click.group(
+    cls=InOrder,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": HELP_WIDTH,
+    },
+)
+@click.version_option(__version__, message="millpond %(version)s")
+@click.option("--debug", is_flag=True, help="Show tracebacks. Also: MILLPOND_DEBUG=1.")
+@click.pass_obj
+def millpond(settings: Settings, *, debug: bool) -> None:
+    """Run Lakeflow-style pipelines over Delta tables, on one machine.
+
+    Exit codes: 0 success, 1 something failed, 2 a wrong call or spec, 130 stopped by Ctrl-C.
+    """
+    settings.debug = settings.debug or debug
+
+
+for command in (init, run, dry_run, tables, query, events):
+    millpond.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        # Data may hold characters that the terminal's encoding lacks.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    code = _call(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _leave_broken_pipe()
+    sys.exit(code)
+
+
+def _call(arguments: Sequence[str] | None) -> int:
+    settings = Settings()
+    with stop_signals() as signals:
+        try:
+            millpond.main(
+                None if arguments is None else list(arguments),
+                prog_name="millpond",
+                obj=settings,
+                standalone_mode=False,
+            )
+        except (KeyboardInterrupt, click.Abort):
+            print_note("stopped")
+            return ExitCode.of_signal(signals.received or signal.SIGINT)
+        except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
+            return _failed(error, debug=settings.debug)
+    return ExitCode.SUCCESS
+
+
+def _failed(error: Exception, *, debug: bool) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    match error:
+        case ReportedError():
+            print_problems(error.problems, debug=debug)
+            return error.code
+        case MillpondError():
+            print_problems([error], debug=debug)
+            return ExitCode.FAILURE
+        case click.ClickException():
+            error.show()
+            return error.exit_code
+        case BrokenPipeError():
+            return _leave_broken_pipe()
+        case _:
+            print_bug(error, debug=debug)
+            return ExitCode.FAILURE
+
+
+def _leave_broken_pipe() -> int:
+    """Let nothing complain at exit about a reader that has gone, as after `| head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.BROKEN_PIPE

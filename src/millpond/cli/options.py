@@ -1,0 +1,101 @@
+"""Options and argument types that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from millpond.cli.settings import ExitCode, ReportedError
+from millpond.errors import MillpondError
+
+if TYPE_CHECKING:
+    from millpond.runner import Project
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+# Commas between names, not those inside of backticks.
+_NAMES = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
+
+
+class NameList(click.ParamType[tuple[str, ...]]):
+    """Names of datasets with commas between them."""
+
+    name = "name,.."
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in _NAMES.findall(str(value)))
+        if not names or not all(names):
+            self.fail(f"{value!r} is not a list of names with commas between them", param, ctx)
+        return names
+
+
+class Setting(click.ParamType[tuple[str, str]]):
+    """One configuration value, `key=value`."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        key, equals, setting = str(value).partition("=")
+        if not equals or not key.strip():
+            self.fail(f"{value!r} is not of the form key=value", param, ctx)
+        return key.strip(), setting
+
+
+def spec_option(command: Command) -> Command:
+    """`--spec`, for every command that works on a pipeline."""
+    return click.option(
+        "--spec",
+        type=click.Path(exists=True, path_type=Path),
+        metavar="FILE",
+        help="The pipeline's spec. Default: spark-pipeline.yml in this folder or above it.",
+    )(command)
+
+
+def conf_option(command: Command) -> Command:
+    """`--conf`, for commands that evaluate the pipeline's source files."""
+    return click.option(
+        "--conf",
+        type=Setting(),
+        multiple=True,
+        help="Set a configuration value, over the spec's own. May be given several times.",
+    )(command)
+
+
+def format_option(*formats: str) -> Callable[[Command], Command]:
+    """`--format`, the first of `formats` being the default."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="How to print the result.",
+    )
+
+
+def limit_option(command: Command) -> Command:
+    """`--limit`, for commands whose result may be long."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Print at most N rows; 0 for all. Default: 100 in a table, all otherwise.",
+    )(command)
+
+
+def open_project(spec: Path | None, conf: tuple[tuple[str, str], ...] = ()) -> Project:
+    """Open the pipeline that the options name; a spec that is wrong is a wrong call."""
+    from millpond.runner import Project
+
+    try:
+        return Project.open(spec, conf=dict(conf))
+    except MillpondError as error:
+        raise ReportedError([error], code=ExitCode.WRONG_CALL) from error

@@ -1,0 +1,109 @@
+"""`millpond run`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from millpond.cli.options import NameList, conf_option, open_project, spec_option
+from millpond.cli.problems import print_problems
+from millpond.cli.settings import ExitCode, ReportedError, Settings
+from millpond.errors.graph import UnknownDatasetError
+from millpond.errors.runner import ConflictingSelectionError
+
+if TYPE_CHECKING:
+    from millpond.cli.live_progress import LiveProgress
+    from millpond.cli.plain_progress import PlainProgress
+    from millpond.runner import UpdateResult
+
+
+@click.command()
+@spec_option
+@click.option(
+    "--refresh",
+    type=NameList(),
+    multiple=True,
+    help="Update only these datasets. Names with commas between them.",
+)
+@click.option(
+    "--full-refresh",
+    type=NameList(),
+    multiple=True,
+    help="Reset these datasets and compute them anew from all of their sources.",
+)
+@click.option("--full-refresh-all", is_flag=True, help="Reset all datasets and compute them anew.")
+@conf_option
+@click.pass_obj
+def run(
+    settings: Settings,
+    *,
+    spec: Path | None,
+    refresh: tuple[tuple[str, ...], ...],
+    full_refresh: tuple[tuple[str, ...], ...],
+    full_refresh_all: bool,
+    conf: tuple[tuple[str, str], ...],
+) -> None:
+    """Run one update of the pipeline.
+
+    What is new in the sources goes into the tables. Without options every dataset is updated. Where
+    one flow fails, those that don't depend on it still finish.
+    """
+    refreshed = _flat(refresh)
+    reset = _flat(full_refresh)
+    for option, names in (("--refresh", refreshed), ("--full-refresh", reset)):
+        if full_refresh_all and names:
+            error = ConflictingSelectionError.from_all(option)
+            raise ReportedError([error], code=ExitCode.WRONG_CALL)
+    project = open_project(spec, conf)
+    from millpond import runner
+
+    progress = _progress()
+    try:
+        with progress:
+            result = runner.run_update(
+                project,
+                refresh=refreshed,
+                full_refresh=reset,
+                full_refresh_all=full_refresh_all,
+                listeners=[progress.listen],
+            )
+    except (ConflictingSelectionError, UnknownDatasetError) as error:
+        raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
+    except KeyboardInterrupt:
+        if progress.view.update_id:
+            click.echo(progress.view.summary())
+        raise
+    _report(result, progress, settings)
+
+
+def _flat(lists: Sequence[Sequence[str]]) -> list[str]:
+    return [name for names in lists for name in names]
+
+
+def _progress() -> LiveProgress | PlainProgress:
+    if sys.stdout.isatty() and os.environ.get("TERM", "") not in {"", "dumb"}:
+        from millpond.cli.live_progress import LiveProgress
+
+        return LiveProgress()
+    from millpond.cli.plain_progress import PlainProgress
+
+    return PlainProgress()
+
+
+def _report(
+    result: UpdateResult, progress: LiveProgress | PlainProgress, settings: Settings
+) -> None:
+    """Print what went wrong, then how the update ended."""
+    problems: list[BaseException] = [*result.problems]
+    problems += [flow.error for flow in result.flows if flow.error is not None]
+    if problems:
+        print_problems(problems, debug=settings.debug)
+        click.echo("", err=True)
+    click.echo(progress.view.summary())
+    if result.state is not result.state.COMPLETED:
+        raise ReportedError

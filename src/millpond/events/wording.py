@@ -1,0 +1,87 @@
+"""The sentences of events: what a person reads in `message`."""
+
+from __future__ import annotations
+
+from millpond.events.event import FlowMetrics, FlowStatus, UpdateState
+
+_UPDATE = {
+    UpdateState.QUEUED: "is queued",
+    UpdateState.CREATED: "was created",
+    UpdateState.WAITING_FOR_RESOURCES: "waits for resources",
+    UpdateState.INITIALIZING: "is reading the pipeline's source files",
+    UpdateState.RESETTING: "is resetting tables",
+    UpdateState.SETTING_UP_TABLES: "is setting up tables",
+    UpdateState.RUNNING: "is running",
+    UpdateState.STOPPING: "is stopping",
+    UpdateState.COMPLETED: "completed",
+    UpdateState.FAILED: "failed",
+    UpdateState.CANCELED: "was canceled",
+}
+
+_FLOW = {
+    FlowStatus.QUEUED: "is queued",
+    FlowStatus.STARTING: "is starting",
+    FlowStatus.RUNNING: "is running",
+    FlowStatus.COMPLETED: "completed",
+    FlowStatus.FAILED: "failed",
+    FlowStatus.SKIPPED: "was skipped",
+    FlowStatus.STOPPED: "was stopped",
+    FlowStatus.IDLE: "had nothing to do",
+    FlowStatus.EXCLUDED: "is not part of this update",
+}
+
+
+def update_message(update_id: str, state: UpdateState, *, reason: str | None = None) -> str:
+    """The sentence for a state of an update.
+
+    >>> update_message("3f2a", UpdateState.RUNNING)
+    'Update 3f2a is running.'
+    """
+    return _sentence(f"Update {update_id} {_UPDATE[state]}", reason)
+
+
+def flow_message(
+    flow: str,
+    status: FlowStatus,
+    *,
+    metrics: FlowMetrics | None = None,
+    batch_id: int | None = None,
+    reason: str | None = None,
+) -> str:
+    """The sentence for a status of a flow.
+
+    >>> flow_message("orders", FlowStatus.RUNNING, batch_id=3,
+    ...              metrics=FlowMetrics(rows_read=1200, num_deleted_rows=1))
+    'Flow orders applied batch 3: 1,200 rows in, 1 replaced.'
+    """
+    if status is FlowStatus.RUNNING and batch_id is not None and metrics is not None:
+        return f"Flow {flow} applied batch {batch_id}: {counts(metrics)}."
+    if metrics is not None and reason is None:
+        reason = counts(metrics)
+    return _sentence(f"Flow {flow} {_FLOW[status]}", reason)
+
+
+def counts(metrics: FlowMetrics) -> str:
+    """The row counts of `metrics` in words; those that are not known, or not zero, are left out."""
+    inserted = metrics.num_output_rows
+    words = [
+        f"{number:,} {word}"
+        for number, word in (
+            (metrics.num_deleted_rows, "replaced"),
+            (metrics.num_upserted_rows if inserted is None else inserted, "inserted"),
+            (metrics.num_late_rows, "late"),
+            (metrics.num_dropped_rows, "dropped"),
+        )
+        if number
+    ]
+    if metrics.rows_read is not None:
+        noun = "row" if metrics.rows_read == 1 else "rows"
+        words.insert(0, f"{metrics.rows_read:,} {noun} in")
+    return ", ".join(words) or "no rows changed"
+
+
+def _sentence(start: str, reason: str | None) -> str:
+    if not reason:
+        return f"{start}."
+    # Errors bring their own last full stop, and may run over several lines.
+    return f"{start}: {reason}" if reason.endswith((".", "\n")) else f"{start}: {reason}."
