@@ -1,0 +1,184 @@
+"""Reads a YAML file into nodes that know their lines, within bounds.
+
+Nodes are read one by one instead of being turned into values at once: an error can then name the
+line, a repeated key is seen, and text that would grow without end by its aliases is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from millpond.errors import SourceLocation
+from millpond.errors.project import SpecFieldError, SpecNotFoundError, SpecUnreadableError
+
+MAX_BYTES = 1_000_000
+MAX_NODES = 20_000
+
+_KINDS = {
+    "tag:yaml.org,2002:int": "a number",
+    "tag:yaml.org,2002:float": "a number",
+    "tag:yaml.org,2002:bool": "true or false",
+    "tag:yaml.org,2002:null": "empty",
+    "tag:yaml.org,2002:timestamp": "a date",
+    "tag:yaml.org,2002:map": "a block of keys",
+    "tag:yaml.org,2002:seq": "a list",
+}
+_TEXT = "tag:yaml.org,2002:str"
+_NULL = "tag:yaml.org,2002:null"
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True)
+class SpecDocument:
+    """A YAML document whose nodes are read by kind.
+
+    Attributes:
+        file: The file's name, as messages show it.
+        root: The outermost node, or `None` where the file holds nothing.
+    """
+
+    file: str
+    root: yaml.Node | None
+
+    @classmethod
+    def read(cls, path: Path, *, file: str) -> SpecDocument:
+        """Read and bound the file.
+
+        Raises:
+            SpecNotFoundError: There is no such file.
+            SpecUnreadableError: It is not YAML, or too much of it.
+        """
+        where = SourceLocation(file)
+        try:
+            with path.open("rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
+        except (FileNotFoundError, IsADirectoryError):
+            raise SpecNotFoundError.from_path(path) from None
+        except OSError as error:
+            raise SpecUnreadableError.from_os_error(error, where=where) from error
+        if len(data) > MAX_BYTES:
+            raise SpecUnreadableError.from_size(limit="1 MB", where=where)
+        try:
+            root = yaml.compose(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+        except yaml.YAMLError as error:
+            raise _yaml_error(error, where) from error
+        except UnicodeDecodeError as error:
+            raise SpecUnreadableError.from_yaml(
+                "it is not UTF-8 text", where=where, detail=None
+            ) from error
+        except RecursionError:
+            raise SpecUnreadableError.from_size(limit="some hundred levels", where=where) from None
+        document = cls(file, root)
+        document._check_bounds()
+        return document
+
+    def where(self, node: yaml.Node | None) -> SourceLocation:
+        if node is None:
+            return SourceLocation(self.file)
+        return SourceLocation(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def fields(
+        self, node: yaml.Node | None, *, place: str, known: Collection[str] | None = None
+    ) -> dict[str, yaml.Node]:
+        """The entries of a mapping; none where the node is empty.
+
+        Raises:
+            SpecFieldError: It is no mapping; a key is no string, not `known`, or stands twice.
+        """
+        if node is None or node.tag == _NULL:
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            raise self.type_error(node, place, "a block of keys, key: value")
+        found: dict[str, yaml.Node] = {}
+        merged: dict[str, yaml.Node] = {}
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                for part in _parts(value):
+                    merged = {**self.fields(part, place=place, known=known), **merged}
+                continue
+            if key.tag != _TEXT:
+                raise self.type_error(key, f"A key of {place}", "a string")
+            if known is not None and key.value not in known:
+                raise SpecFieldError.from_unknown(
+                    key.value, known=known, place=place, where=self.where(key)
+                )
+            if key.value in found:
+                raise SpecFieldError.from_repeated(
+                    key.value, first=lines[key.value], where=self.where(key)
+                )
+            found[key.value] = value
+            lines[key.value] = key.start_mark.line + 1
+        return {**merged, **found}
+
+    def items(self, node: yaml.Node | None, *, place: str) -> list[yaml.Node]:
+        """The entries of a list; none where the node is empty.
+
+        Raises:
+            SpecFieldError: It is no list.
+        """
+        if node is None or node.tag == _NULL:
+            return []
+        if not isinstance(node, yaml.SequenceNode):
+            raise self.type_error(node, place, "a list")
+        return list(node.value)
+
+    def text(self, node: yaml.Node, *, place: str) -> str:
+        """The value of a string.
+
+        Raises:
+            SpecFieldError: It is no string; text that YAML takes for a number needs quotes.
+        """
+        if node.tag != _TEXT or not isinstance(node, yaml.ScalarNode):
+            raise self.type_error(node, place, "a string")
+        return str(node.value)
+
+    def is_empty(self, node: yaml.Node | None) -> bool:
+        return node is None or node.tag == _NULL
+
+    def type_error(self, node: yaml.Node, place: str, expected: str) -> SpecFieldError:
+        actual = _KINDS.get(node.tag, f"of the type {node.tag}")
+        hint = None
+        if isinstance(node, yaml.ScalarNode) and expected == "a string":
+            actual = f"{node.value} ({actual})" if node.value else actual
+            hint = f'put it in quotes: "{node.value}"'
+        return SpecFieldError.from_type(
+            place, expected=expected, actual=actual, where=self.where(node), hint=hint
+        )
+
+    def _check_bounds(self) -> None:
+        """Count nodes as often as they are reached, so that aliases count as what they repeat."""
+        count = 0
+        pending: list[Any] = [self.root] if self.root is not None else []
+        while pending:
+            node = pending.pop()
+            count += 1
+            if count > MAX_NODES:
+                raise SpecUnreadableError.from_size(
+                    limit=f"{MAX_NODES:,} values", where=SourceLocation(self.file)
+                )
+            if isinstance(node, yaml.SequenceNode):
+                pending.extend(node.value)
+            elif isinstance(node, yaml.MappingNode):
+                pending.extend(part for entry in node.value for part in entry)
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else [node]
+
+
+def _yaml_error(error: yaml.YAMLError, where: SourceLocation) -> SpecUnreadableError:
+    mark = getattr(error, "problem_mark", None)
+    reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    if mark is None:
+        return SpecUnreadableError.from_yaml(str(reason), where=where, detail=None)
+    return SpecUnreadableError.from_yaml(
+        str(reason),
+        where=SourceLocation(where.file, mark.line + 1, mark.column + 1),
+        detail=mark.get_snippet(indent=0),
+    )
