@@ -1,0 +1,24 @@
+"""One module for each kind of flow: how the rows of a batch change the flow's target.
+
+A flow function takes a staged batch and a context, and commits once or not at all.
+"""
+
+from millpond.flows.append import append
+from millpond.flows.batch import (
+    POSITION_COLUMN,
+    BatchContext,
+    BatchResult,
+    ExpectationCount,
+)
+from millpond.flows.overwrite import overwrite
+from millpond.flows.replace_using import replace_using
+
+__all__ = [
+    "POSITION_COLUMN",
+    "BatchContext",
+    "BatchResult",
+    "ExpectationCount",
+    "append",
+    "overwrite",
+    "replace_using",
+]

@@ -1,0 +1,66 @@
+"""Why a batch could not be applied to its target, beside the causes of REPLACE USING alone."""
+
+from typing import Self
+
+from millpond.errors.base import MillpondError
+
+
+class ExpectationViolationError(MillpondError, ValueError):
+    """A row does not meet an expectation that fails the update; nothing of the batch was applied.
+
+    Attributes:
+        expectation: The name of the expectation.
+        flow: The flow whose row it is.
+        failed_rows: How many rows of the batch don't meet it.
+        row_json: One of these rows as JSON.
+    """
+
+    error_class = "EXPECTATION_VIOLATION"
+    sqlstate = "22000"
+
+    expectation: str
+    flow: str
+    failed_rows: int
+    row_json: str
+
+    @classmethod
+    def from_batch(
+        cls,
+        flow: str,
+        *,
+        target: str,
+        batch_id: int,
+        expectation: str,
+        constraint: str,
+        failed_rows: int,
+        row_json: str,
+    ) -> Self:
+        rows = "1 row" if failed_rows == 1 else f"{failed_rows:,} rows"
+        error = cls(
+            f"{rows} of batch {batch_id} of flow {flow} into {target} "
+            f"{'does' if failed_rows == 1 else 'do'} not meet the expectation {expectation!r}: "
+            f"{constraint}. Nothing of the batch was applied.",
+            detail=f"one of them: {row_json}",
+            hint="mend the rows at their source, or let the expectation drop them "
+            "(ON VIOLATION DROP ROW, expect_or_drop) or only count them (no ON VIOLATION, expect)",
+        )
+        error.expectation = expectation
+        error.flow = flow
+        error.failed_rows = failed_rows
+        error.row_json = row_json
+        return error
+
+
+class TooManyCommitConflictsError(MillpondError, RuntimeError):
+    """Other writers kept taking the next version of the target."""
+
+    error_class = "TOO_MANY_COMMIT_CONFLICTS"
+    sqlstate = "40001"
+
+    @classmethod
+    def from_batch(cls, flow: str, *, target: str, batch_id: int, attempts: int) -> Self:
+        return cls(
+            f"Batch {batch_id} of flow {flow} lost the race for the next version of {target} "
+            f"{attempts} times in a row. Nothing of the batch was applied.",
+            hint="run again when the other writers of the table are done",
+        )

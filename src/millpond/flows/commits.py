@@ -1,0 +1,71 @@
+"""Committing what a flow did: against other writers, and for a batch exactly once.
+
+A conflict with another writer means that the table is no longer what the attempt looked at, so
+everything is looked at again: whether the batch is already in, and what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from millpond.delta import Transaction
+from millpond.errors.delta import CommitConflictError
+from millpond.errors.flows import TooManyCommitConflictsError
+from millpond.flows.batch import BatchContext, BatchResult
+
+MAX_ATTEMPTS = 20
+
+Attempt = Callable[[Transaction], BatchResult]
+
+
+def commit_once(context: BatchContext, attempt: Attempt, *, operation: str) -> BatchResult:
+    """Commit what `attempt` puts into a transaction, unless the table already holds the batch.
+
+    A batch that changes no row is committed as well: its number must stand in the table.
+
+    Raises:
+        TooManyCommitConflictsError: Other writers were faster each time.
+    """
+
+    def numbered(transaction: Transaction) -> BatchResult:
+        snapshot = transaction.snapshot
+        if snapshot.app_versions.get(context.app_id, -1) >= context.batch_id:
+            return BatchResult(version=snapshot.version, committed=False)
+        result = attempt(transaction)
+        transaction.set_app_version(context.app_id, context.batch_id)
+        return result
+
+    return commit_changes(context, numbered, operation=operation)
+
+
+def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -> BatchResult:
+    """Commit what `attempt` puts into a transaction, unless its result says that there is nothing.
+
+    Raises:
+        TooManyCommitConflictsError: Other writers were faster each time.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        transaction = context.table.begin()
+        result = attempt(transaction)
+        if not result.committed:
+            return result
+        try:
+            snapshot = transaction.commit(
+                operation,
+                parameters={"flow": context.flow, "batchId": context.batch_id},
+                metrics={
+                    "numOutputRows": result.rows_inserted,
+                    "numDeletedRows": result.rows_deleted,
+                    "numOutputBytes": result.bytes_written,
+                },
+            )
+        except CommitConflictError:
+            continue
+        return replace(result, version=snapshot.version)
+    raise TooManyCommitConflictsError.from_batch(
+        context.flow,
+        target=str(context.target),
+        batch_id=context.batch_id,
+        attempts=MAX_ATTEMPTS,
+    )

@@ -1,0 +1,118 @@
+"""Taking rows out of a table's data files: by deletion vector, or by writing the files anew.
+
+Which of the two is the table's own choice (`delta.enableDeletionVectors`). A file of which no row
+is left is taken out whole either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from millpond.delta import (
+    FILE_COLUMN,
+    ROW_COLUMN,
+    AddFile,
+    Transaction,
+    live_rows_sql,
+    quote,
+    write_data_files,
+    write_deletion_vectors,
+)
+from millpond.storage import Store
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What taking rows out came to."""
+
+    rows: int
+    bytes_written: int
+
+
+def remove_rows(
+    connection: DuckDBPyConnection,
+    transaction: Transaction,
+    *,
+    dead: str,
+    store: Store,
+    hidden_columns: Sequence[str] = (),
+) -> Removal:
+    """Put into the transaction what takes rows out of the table's files.
+
+    Args:
+        connection: Where `dead` is.
+        transaction: The change; it must not touch these files otherwise.
+        dead: A DuckDB table of live rows, each once, by `file` and `row`.
+        store: Makes new files durable.
+        hidden_columns: Columns beside the table's own that rewritten rows keep.
+    """
+    files = transaction.snapshot.files
+    counts = connection.execute(f"SELECT file, count(*) FROM {dead} GROUP BY file").fetchall()
+    partly: list[AddFile] = []
+    for path, count in counts:
+        transaction.remove(files[path])
+        if files[path].num_rows != count:
+            partly.append(files[path])
+    rows = sum(count for _, count in counts)
+    if not partly:
+        return Removal(rows=rows, bytes_written=0)
+    if transaction.snapshot.writes_deletion_vectors:
+        written = _mark(connection, transaction, partly, dead=dead, store=store)
+    else:
+        written = _rewrite(
+            connection, transaction, partly, dead=dead, store=store, hidden_columns=hidden_columns
+        )
+    return Removal(rows=rows, bytes_written=written)
+
+
+def _mark(
+    connection: DuckDBPyConnection,
+    transaction: Transaction,
+    files: Sequence[AddFile],
+    *,
+    dead: str,
+    store: Store,
+) -> int:
+    """Add the files again, their dead rows marked in deletion vectors."""
+    found = connection.execute(
+        f"SELECT file, list(row) AS rows FROM {dead} GROUP BY file"
+    ).fetchnumpy()
+    positions = dict(zip(found["file"], found["rows"], strict=True))
+    marked = write_deletion_vectors(
+        transaction.snapshot, {file.path: positions[file.path] for file in files}, store=store
+    )
+    for file in marked.values():
+        transaction.add(file)
+    return sum(file.deletion_vector.size_bytes for file in marked.values() if file.deletion_vector)
+
+
+def _rewrite(
+    connection: DuckDBPyConnection,
+    transaction: Transaction,
+    files: Sequence[AddFile],
+    *,
+    dead: str,
+    store: Store,
+    hidden_columns: Sequence[str],
+) -> int:
+    """Add files with the rows that are left of the given ones."""
+    snapshot = transaction.snapshot
+    columns = [*(field.name for field in snapshot.metadata.schema.fields), *hidden_columns]
+    live = live_rows_sql(connection, snapshot, files, columns=columns, positions=True, store=store)
+    file, row = quote(FILE_COLUMN), quote(ROW_COLUMN)
+    rewritten = write_data_files(
+        connection,
+        f"SELECT l.* EXCLUDE ({file}, {row}) FROM ({live}) AS l "
+        f"WHERE NOT EXISTS (SELECT 1 FROM {dead} AS d WHERE d.file = l.{file} AND d.row = l.{row})",
+        snapshot=snapshot,
+        store=store,
+        hidden_columns=hidden_columns,
+    )
+    for added in rewritten:
+        transaction.add(added)
+    return sum(added.size_bytes for added in rewritten)

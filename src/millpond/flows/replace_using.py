@@ -1,0 +1,305 @@
+"""REPLACE USING: a newer partial snapshot of a key takes the place of the key's stored rows.
+
+The rule. For each batch and each key (null is the same key as null) let *m* be the highest sequence
+that the batch has for the key, and *s* the highest that the target has:
+
+- *m* < *s*: the batch is late for this key; nothing happens to it.
+- *m* = *s*: the batch's rows at *m* are appended.
+- *m* > *s*, or no stored rows: the key's stored rows go, all of them, and the batch's rows at *m*
+  come in.
+
+Rows of the batch below their key's *m* never land, and keys that the batch lacks stay as they are.
+*s* is taken over the rows that the table holds, whoever wrote them: a row inserted by hand counts
+with the sequence it carries; one that carries null counts as below all others.
+Equality and order are Spark's (`ordering.py`).
+
+Only the key and sequence columns of the target are read, and of its files only those that may hold
+one of the batch's keys. Everything goes into one commit, with the batch's number.
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from millpond.delta import (
+    FILE_COLUMN,
+    ROW_COLUMN,
+    ColumnRange,
+    Snapshot,
+    Transaction,
+    duckdb_type,
+    files_overlapping,
+    literal,
+    live_rows_sql,
+    quote,
+    write_data_files,
+)
+from millpond.engine.protocol import SEQUENCE_COLUMN, StagedBatch
+from millpond.errors.replace_using import (
+    ReplaceUsingNullSequenceError,
+    ReplaceUsingSequenceUnknownError,
+)
+from millpond.flows.batch import (
+    POSITION_COLUMN,
+    BatchContext,
+    BatchResult,
+    BatchRows,
+    parquet_sql,
+    read_batch,
+)
+from millpond.flows.commits import commit_once
+from millpond.flows.connection import cursor
+from millpond.flows.ordering import is_same, rank
+from millpond.flows.removal import remove_rows
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from pyspark.sql.types import StructField, StructType
+
+
+def replace_using(
+    batch: StagedBatch, context: BatchContext, *, keys: tuple[str, ...], sequence: str | None
+) -> BatchResult:
+    """Apply a batch to its target by the rule above, exactly once.
+
+    Args:
+        batch: The staged rows.
+        context: Which batch of which flow goes where.
+        keys: The key columns.
+        sequence: The column of the sequence, or `None` where the batch carries it beside the
+            query's columns, in `SEQUENCE_COLUMN`. It is then stored beside the table's columns.
+
+    Raises:
+        ExpectationViolationError: A row does not meet an expectation that fails the update.
+        ReplaceUsingNullSequenceError: A row that expectations left has no sequence.
+        ReplaceUsingSequenceUnknownError: A stored row lacks the sequence that millpond keeps, and
+            there is no way to compute it.
+        TooManyCommitConflictsError: Other writers were faster each time.
+    """
+
+    def attempt(transaction: Transaction) -> BatchResult:
+        with closing(cursor()) as connection:
+            return _apply(connection, transaction, batch, context, keys=keys, sequence=sequence)
+
+    return commit_once(context, attempt, operation="REPLACE USING")
+
+
+# The rule for a key that has stored rows: `newest` is m, `floor` is s.
+LANDS = "newest >= floor"
+REPLACES = "newest > floor"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What rows are compared by: columns of the target, or for the sequence the hidden column."""
+
+    keys: tuple[StructField, ...]
+    sequence: StructField
+    is_sequence_hidden: bool
+
+    @classmethod
+    def of(
+        cls, schema: StructType, batch: StagedBatch, *, keys: tuple[str, ...], sequence: str | None
+    ) -> Comparison:
+        from pyspark.sql.types import StructField
+
+        fields = {field.name.casefold(): field for field in schema.fields}
+        return cls(
+            keys=tuple(fields[key.casefold()] for key in keys),
+            sequence=StructField(SEQUENCE_COLUMN, batch.sequence_type)
+            if sequence is None
+            else fields[sequence.casefold()],
+            is_sequence_hidden=sequence is None,
+        )
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that stored rows are compared by, each once."""
+        return list(dict.fromkeys([*(key.name for key in self.keys), self.sequence.name]))
+
+    @property
+    def hidden_columns(self) -> tuple[StructField, ...]:
+        return (self.sequence,) if self.is_sequence_hidden else ()
+
+    def key_of(self, rows: str) -> list[str]:
+        """SQL for the key columns of a relation with the target's columns."""
+        return [f"{rows}.{quote(key.name)}" for key in self.keys]
+
+    def rank_of(self, rows: str) -> str:
+        """SQL by which its rows are compared."""
+        value = f"{rows}.{quote(self.sequence.name)}"
+        if self.is_sequence_hidden:
+            # The table's schema does not say its type, so every relation may have its own.
+            value = f"CAST({value} AS {duckdb_type(self.sequence.dataType)})"
+        return rank(value, self.sequence.dataType)
+
+    def has_key_of(self, rows: str, heads: str) -> str:
+        """SQL that is true where a row has the key of a head."""
+        pairs = zip(
+            self.key_of(rows), (f"{heads}.k{i}" for i in range(len(self.keys))), strict=True
+        )
+        return " AND ".join(is_same(left, right) for left, right in pairs)
+
+
+def _apply(
+    connection: DuckDBPyConnection,
+    transaction: Transaction,
+    batch: StagedBatch,
+    context: BatchContext,
+    *,
+    keys: tuple[str, ...],
+    sequence: str | None,
+) -> BatchResult:
+    snapshot = transaction.snapshot
+    schema = snapshot.metadata.schema
+    comparison = Comparison.of(schema, batch, keys=keys, sequence=sequence)
+    hidden = [field.name for field in comparison.hidden_columns]
+    rows = read_batch(
+        connection, batch, context, schema=schema, hidden_columns=comparison.hidden_columns
+    )
+    _find_heads(connection, rows, comparison, context)
+    _find_stored(connection, snapshot, comparison, context)
+    if comparison.is_sequence_hidden:
+        _fill_in_sequences(connection, snapshot, comparison, batch, context)
+    _judge(connection)
+    added = write_data_files(
+        connection,
+        f"SELECT b.* FROM ({rows.sql}) AS b JOIN verdicts AS v "
+        f"ON {comparison.has_key_of('b', 'v')} AND {comparison.rank_of('b')} = v.newest "
+        "WHERE v.lands",
+        snapshot=snapshot,
+        store=context.store,
+        hidden_columns=hidden,
+    )
+    for file in added:
+        transaction.add(file)
+    removal = remove_rows(
+        connection,
+        transaction,
+        dead="dead",
+        store=context.store,
+        hidden_columns=hidden,
+    )
+    inserted = sum(file.num_rows or 0 for file in added)
+    return BatchResult(
+        version=snapshot.version,
+        rows_read=rows.rows_read,
+        rows_inserted=inserted,
+        rows_deleted=removal.rows,
+        rows_late=rows.rows_kept - inserted,
+        rows_dropped=rows.rows_dropped,
+        expectations=rows.expectations,
+        bytes_written=sum(file.size_bytes for file in added) + removal.bytes_written,
+    )
+
+
+def _find_heads(
+    connection: DuckDBPyConnection, rows: BatchRows, comparison: Comparison, context: BatchContext
+) -> None:
+    """Make `heads`: each key of the batch with its highest sequence."""
+    keys = comparison.key_of("b")
+    named = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
+    connection.execute(
+        f"CREATE TEMP TABLE heads AS SELECT row_number() OVER () AS head, {named}, "
+        f"max({comparison.rank_of('b')}) AS newest, "
+        f"count(*) FILTER ({comparison.rank_of('b')} IS NULL) AS unsequenced "
+        f"FROM ({rows.sql}) AS b GROUP BY {', '.join(keys)}"
+    )
+    unsequenced = connection.execute("SELECT sum(unsequenced) FROM heads").fetchall()[0][0]
+    if unsequenced:
+        raise ReplaceUsingNullSequenceError.from_batch(
+            context.flow,
+            target=str(context.target),
+            batch_id=context.batch_id,
+            rows=int(unsequenced),
+        )
+
+
+def _find_stored(
+    connection: DuckDBPyConnection,
+    snapshot: Snapshot,
+    comparison: Comparison,
+    context: BatchContext,
+) -> None:
+    """Make `stored`: where the target's rows of these keys lie, each with its sequence."""
+    live = live_rows_sql(
+        connection,
+        snapshot,
+        files_overlapping(snapshot, _ranges(connection, comparison)),
+        columns=comparison.columns,
+        positions=True,
+        store=context.store,
+    )
+    connection.execute(
+        f"CREATE TEMP TABLE stored AS SELECT h.head, s.{quote(FILE_COLUMN)} AS file, "
+        f"s.{quote(ROW_COLUMN)} AS row, "
+        f"{comparison.rank_of('s')} AS rank FROM ({live}) AS s "
+        f"JOIN heads AS h ON {comparison.has_key_of('s', 'h')}"
+    )
+
+
+def _ranges(connection: DuckDBPyConnection, comparison: Comparison) -> dict[str, ColumnRange]:
+    """The values of each key column in the batch."""
+    ranges = {}
+    for i, key in enumerate(comparison.keys):
+        low, high, nulls = connection.execute(
+            f"SELECT min(k{i}), max(k{i}), bool_or(k{i} IS NULL) FROM heads"
+        ).fetchall()[0]
+        ranges[key.name] = ColumnRange(low, high, nulls=bool(nulls))
+    return ranges
+
+
+def _fill_in_sequences(
+    connection: DuckDBPyConnection,
+    snapshot: Snapshot,
+    comparison: Comparison,
+    batch: StagedBatch,
+    context: BatchContext,
+) -> None:
+    """Compute the sequence of stored rows that carry none, because another program wrote them."""
+    paths = [
+        row[0]
+        for row in connection.execute(
+            "SELECT DISTINCT file FROM stored WHERE rank IS NULL"
+        ).fetchall()
+    ]
+    if not paths:
+        return
+    if context.recompute_sequence is None:
+        raise ReplaceUsingSequenceUnknownError.from_flow(
+            context.flow, target=str(context.target), files=len(paths)
+        )
+    files = [snapshot.files[path] for path in paths]
+    live = live_rows_sql(connection, snapshot, files, positions=True, store=context.store)
+    unsequenced = batch.files[0].with_name(f"unsequenced-{uuid.uuid4().hex}.parquet")
+    file, row, position = (quote(c) for c in (FILE_COLUMN, ROW_COLUMN, POSITION_COLUMN))
+    connection.execute(
+        f"COPY (SELECT l.* EXCLUDE ({file}, {row}), s.rowid AS {position} "
+        f"FROM ({live}) AS l JOIN stored AS s ON l.{file} = s.file AND l.{row} = s.row "
+        f"WHERE s.rank IS NULL) TO {literal(str(unsequenced))} (FORMAT parquet)"
+    )
+    recomputed = context.recompute_sequence(unsequenced)
+    sequenced = parquet_sql(
+        sorted(recomputed.glob("*.parquet")) if recomputed.is_dir() else [recomputed]
+    )
+    connection.execute(
+        f"UPDATE stored SET rank = {comparison.rank_of('q')} FROM {sequenced} AS q "
+        f"WHERE stored.rowid = q.{position}"
+    )
+
+
+def _judge(connection: DuckDBPyConnection) -> None:
+    """Make `verdicts`, what the rule says of each key, and `dead`, the rows that it takes out."""
+    connection.execute(
+        "CREATE TEMP TABLE verdicts AS SELECT heads.*, "
+        f"floor IS NULL OR {LANDS} AS lands, floor IS NULL OR {REPLACES} AS replaces "
+        "FROM heads LEFT JOIN (SELECT head, max(rank) AS floor FROM stored GROUP BY head) AS f "
+        "ON heads.head = f.head"
+    )
+    connection.execute(
+        "CREATE TEMP TABLE dead AS SELECT s.file, s.row FROM stored AS s "
+        "JOIN verdicts AS v ON s.head = v.head WHERE v.replaces"
+    )
