@@ -23,14 +23,11 @@ def init(name: str | None, name_option: str | None) -> None:
     if name is not None and name_option is not None:
         raise click.UsageError("Give NAME as an argument or by --name, not both.")
     chosen = name or name_option or ""
-    # A path names the folder, its last part the pipeline.
-    folder = Path(chosen)
-    if not folder.name:
-        raise click.UsageError(f"{chosen!r} is not a name for a project folder.")
     from millpond.project import init_project
 
     try:
-        init_project(folder, folder.name)
+        # Of a path, the last part is the pipeline's name.
+        folder = init_project(Path(chosen).parent, Path(chosen).name)
     except MillpondError as error:
         raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
     click.echo(f"Made {folder}. Next:\n  cd {folder}\n  millpond run\n  millpond tables")

@@ -53,7 +53,7 @@ def spec_option(command: Command) -> Command:
     """`--spec`, for every command that works on a pipeline."""
     return click.option(
         "--spec",
-        type=click.Path(exists=True, path_type=Path),
+        type=click.Path(path_type=Path),
         metavar="FILE",
         help="The pipeline's spec. Default: spark-pipeline.yml in this folder or above it.",
     )(command)
