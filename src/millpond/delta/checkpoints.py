@@ -99,7 +99,7 @@ def write_checkpoint(snapshot: Snapshot) -> bool:
     try:
         from deltalake import DeltaTable
 
-        DeltaTable(str(snapshot.path)).create_checkpoint()
+        DeltaTable(snapshot.path.absolute().as_uri()).create_checkpoint()
     except Exception as error:  # noqa: BLE001 - whatever goes wrong, the commit itself stands
         _log.warning("no checkpoint of %s was written: %s", snapshot.path, error)
         return False

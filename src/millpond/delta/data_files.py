@@ -106,10 +106,11 @@ def _projection(metadata: Metadata, given: set[str]) -> list[str]:
     selected: list[str] = []
     for field in metadata.schema.fields:
         source = quote(field.name) if field.name.casefold() in given else "NULL"
-        value = f"CAST({source} AS {duckdb_type(field.dataType, column=field.name)})"
         if field.name in metadata.partition_columns:
-            # DuckDB gives the text back beside each file, and makes the folder's name of it.
+            # DuckDB makes the folder's name of it, and gives it back beside each file.
             value = text_sql(source, field.dataType)
+        else:
+            value = f"CAST({source} AS {duckdb_type(field.dataType, column=field.name)})"
         selected.append(f"{value} AS {quote(field.name)}")
     return selected
 

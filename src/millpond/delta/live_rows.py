@@ -101,10 +101,8 @@ def live_rows_sql(
         view = _register_files(connection, snapshot, chosen, paths, deleted)
         sql += f" JOIN {view} AS f ON s.{quote(_FILENAME)} = f.filename"
         if deleted:
-            sql += (
-                " WHERE f.deleted IS NULL OR s.file_row_number >= f.known_rows"
-                " OR get_bit(f.deleted, CAST(s.file_row_number AS INTEGER)) = 0"
-            )
+            row = "CAST(least(s.file_row_number, f.last_bit) AS INTEGER)"
+            sql += f" WHERE coalesce(get_bit(f.deleted, {row}), 0) = 0"
     return sql
 
 
@@ -219,16 +217,19 @@ def _register_files(
     connection.register(raw, pa.table(table))
     return (
         f"(SELECT * REPLACE (CAST(CAST(deleted AS BLOB) AS BIT) AS deleted), "
-        f"octet_length(CAST(deleted AS BLOB)) * 8 AS known_rows FROM {raw})"
+        f"octet_length(CAST(deleted AS BLOB)) * 8 - 1 AS last_bit FROM {raw})"
     )
 
 
 def _bits(bitmap: BitMap64 | None) -> bytes | None:
-    """One bit a row, up to the last deleted one; constant-time to look up, unlike the bitmap."""
+    """One bit a row, up to the last deleted one, and then at least one bit that is not set.
+
+    DuckDB looks a bit up in constant time; rows after the last one are looked up there too.
+    """
     if bitmap is None or not bitmap:
         return None
     import numpy as np
 
-    flags = np.zeros(bitmap.max() + 1, dtype=bool)
+    flags = np.zeros(bitmap.max() + 2, dtype=bool)
     flags[np.asarray(bitmap.to_array(), dtype=np.int64)] = True
     return bytes(np.packbits(flags).tobytes())

@@ -1,4 +1,4 @@
-"""The text of a partition value, as it stands in the log and in folder names.
+"""The text of a partition value, as it stands in the log and in the names of folders.
 
 Follows "Partition Value Serialization" of Delta's PROTOCOL.md; timestamps are written in UTC.
 """

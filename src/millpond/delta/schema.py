@@ -38,8 +38,6 @@ _DUCKDB_TYPES = {
     "float": "FLOAT",
     "double": "DOUBLE",
     "string": "VARCHAR",
-    "char": "VARCHAR",
-    "varchar": "VARCHAR",
     "binary": "BLOB",
     "date": "DATE",
     "timestamp": "TIMESTAMP WITH TIME ZONE",
@@ -50,6 +48,11 @@ _WIDER_THAN: tuple[tuple[type[DataType], tuple[type[DataType], ...]], ...] = (
     (TimestampNTZType, (DateType,)),
 )
 _INTEGERS: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
+
+
+# Names that queries on data files need for themselves.
+_RESERVED_NAMES = {"file_row_number", "__file", "__row"}
+_RESERVED_PREFIX = "__millpond_"
 
 
 def quote(identifier: str) -> str:
@@ -104,6 +107,9 @@ def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
     """
     _check_names(schema, prefix="")
     for field in schema.fields:
+        name = field.name.casefold()
+        if name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX):
+            raise InvalidTableSchemaError.reserved_name(field.name)
         duckdb_type(field.dataType, column=field.name)
     fields = {field.name: field for field in schema.fields}
     for column in partition_columns:

@@ -168,6 +168,13 @@ class InvalidTableSchemaError(MillpondError, ValueError):
         )
 
     @classmethod
+    def reserved_name(cls, column: str) -> Self:
+        return cls(
+            f"No column of a table may be named {column!r}: millpond needs the name itself.",
+            hint="rename the column in the query",
+        )
+
+    @classmethod
     def no_column(cls) -> Self:
         return cls(
             "A table needs at least one column that is no partition column.",
