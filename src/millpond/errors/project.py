@@ -236,7 +236,7 @@ class SourceFileUnreadableError(MillpondError, ValueError):
 class PythonSyntaxError(MillpondError, SyntaxError):
     """Python can't read a source file, or a module that one imports."""
 
-    error_class = "PYTHON_SYNTAX"
+    error_class = "PYTHON_SYNTAX_ERROR"
     sqlstate = "42601"
 
     @classmethod

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from millpond.errors import MillpondError, SourceLocation
+from millpond.errors.caret import point_at
 from millpond.errors.project import PythonSyntaxError, SourceFileFailedError
 from millpond.project.source_files import SourceFile, display_name
 
@@ -23,9 +24,12 @@ def explain(
         owns: Whether a file is the user's code.
         root: Project folder; files inside are named relative to it.
     """
-    place, source_line = _innermost(error, owns=owns, root=root)
-    place = place or SourceLocation(file.name)
-    detail = source_line or None
+    frame = _innermost(error, owns=owns)
+    place = SourceLocation(file.name)
+    detail = None
+    if frame is not None:
+        place = SourceLocation(display_name(Path(frame.filename), root=root), frame.lineno)
+        detail = _with_carets(frame)
     if isinstance(error, MillpondError):
         error.where = error.where or place
         return error
@@ -44,31 +48,38 @@ def explain(
 
 
 def _innermost(
-    error: BaseException, *, owns: Callable[[str | None], bool], root: Path
-) -> tuple[SourceLocation | None, str]:
-    """The last line of the user's own code that was running, with its text."""
-    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-        name = frame.f_code.co_filename
-        if owns(name):
-            linecache.checkcache(name)
-            where = SourceLocation(display_name(Path(name), root=root), line)
-            return where, linecache.getline(name, line).strip()
-    return None, ""
+    error: BaseException, *, owns: Callable[[str | None], bool]
+) -> traceback.FrameSummary | None:
+    """The last line of the user's own code that was running."""
+    linecache.checkcache()
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((frame for frame in frames if owns(frame.filename)), None)
+
+
+def _with_carets(frame: traceback.FrameSummary) -> str | None:
+    """The line that was running, with carets below the call in it that failed."""
+    line = linecache.getline(frame.filename, frame.lineno or 0).rstrip("\r\n")
+    if not line.strip():
+        return None
+    # Python counts in bytes here.
+    data = line.encode()
+    ends_here = frame.end_lineno == frame.lineno
+    start = len(data[: frame.colno or 0].decode(errors="ignore"))
+    end = len(data[: frame.end_colno if ends_here else None].decode(errors="ignore"))
+    return point_at(line, line=frame.lineno or 0, column=start + 1, length=end - start)
 
 
 def _syntax_error(error: SyntaxError, *, root: Path) -> PythonSyntaxError:
     where = SourceLocation(
         display_name(Path(error.filename or ""), root=root), error.lineno, error.offset or None
     )
-    return PythonSyntaxError.from_reason(error.msg, where=where, detail=_with_caret(error))
-
-
-def _with_caret(error: SyntaxError) -> str | None:
-    if not error.text or not error.offset:
-        return None
-    text = error.text.rstrip("\n")
-    before = "".join(char if char == "\t" else " " for char in text[: error.offset - 1])
-    width = 1
-    if error.end_lineno == error.lineno and error.end_offset:
-        width = max(1, error.end_offset - error.offset)
-    return f"{text}\n{before}{'^' * width}"
+    detail = None
+    if error.text and error.lineno and error.offset:
+        ends_here = error.end_lineno == error.lineno
+        detail = point_at(
+            error.text.rstrip("\r\n"),
+            line=error.lineno,
+            column=error.offset,
+            length=(error.end_offset or 0) - error.offset if ends_here else 1,
+        )
+    return PythonSyntaxError.from_reason(error.msg, where=where, detail=detail)
