@@ -22,6 +22,8 @@ REFRESHES_PER_SECOND = 4
 OTHER_LINES = 5
 WIDE = 100
 NARROW = 80
+MIN_NAME_WIDTH = 12
+HEADINGS = ("Flow", "Status", "Rows in", "Replaced", "Inserted", "Late", "Dropped", "Time")
 
 _STYLES = {
     FlowStatus.RUNNING: "bold",
@@ -72,6 +74,10 @@ class LiveProgress:
         with self._lock:
             self.view.apply(event)
 
+    def say(self, text: str) -> None:
+        """Print a sentence below the table."""
+        self._console.print(text, markup=False, highlight=False)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with self._lock:
             flows = tuple(self.view.flows.values())
@@ -86,26 +92,37 @@ class LiveProgress:
 
 
 def flow_table(flows: Sequence[FlowView], width: int, *, now: datetime | None = None) -> Table:
-    """Rows of flows, with counts shortened where the terminal is narrow."""
+    """Rows of flows. Where the terminal is narrow, counts are rounded and names shortened."""
     gap = 2 if width >= NARROW else 1
+    rows = [_cells(flow, width, now or datetime.now(UTC)) for flow in flows]
+    widths = [max(map(len, column)) for column in zip(HEADINGS, *rows, strict=True)]
+    widths[1] = max(widths[1], len("completed"))  # names don't jump when a status changes
+    # Left to itself, the table would shorten the counts as well as the names.
+    room = max(width - sum(widths[1:]) - gap * (len(widths) - 1), MIN_NAME_WIDTH)
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="underline")
-    table.add_column("Flow", no_wrap=True, overflow="ellipsis", min_width=12)
-    table.add_column("Status", no_wrap=True)
-    for heading in ("Rows in", "Replaced", "Inserted", "Late", "Dropped", "Time"):
+    for heading in HEADINGS[:2]:
+        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    table.columns[0].max_width = room
+    table.columns[1].min_width = widths[1]
+    for heading in HEADINGS[2:]:
         table.add_column(heading, justify="right", no_wrap=True)
-    limit = 100_000_000 if width >= WIDE else 100_000
-    for flow in flows:
-        counts = flow.counts
-        numbers = (counts.rows_in, counts.replaced, counts.inserted, counts.late, counts.dropped)
-        seconds = flow.seconds(now or datetime.now(UTC))
-        counted = flow.batches > 0
-        table.add_row(
-            Text(flow.name),
-            Text(status_word(flow.status), style=_STYLES.get(flow.status, "")),
-            *(short_count(number, limit=limit) if counted else "" for number in numbers),
-            "" if seconds is None else duration(seconds),
-        )
+    for flow, cells in zip(flows, rows, strict=True):
+        style = _STYLES.get(flow.status, "")
+        table.add_row(Text(cells[0]), Text(cells[1], style=style), *cells[2:])
     return table
+
+
+def _cells(flow: FlowView, width: int, now: datetime) -> list[str]:
+    counts = flow.counts
+    limit = 100_000_000 if width >= WIDE else 100_000
+    numbers = (counts.rows_in, counts.replaced, counts.inserted, counts.late, counts.dropped)
+    seconds = flow.seconds(now)
+    return [
+        flow.name,
+        status_word(flow.status),
+        *(short_count(number, limit=limit) if flow.batches else "" for number in numbers),
+        "" if seconds is None else duration(seconds),
+    ]
 
 
 def most_relevant(flows: Sequence[FlowView], room: int) -> tuple[FlowView, ...]:

@@ -48,6 +48,10 @@ class PlainProgress:
             self._last_line[flow.name] = event
             self._print(f"{flow.name}: {line}")
 
+    def say(self, text: str) -> None:
+        """Print a line after those of the flows."""
+        self._print(text)
+
     def _line(self, flow: FlowView, event: Event) -> str | None:
         if flow.status in {FlowStatus.STARTING, FlowStatus.RUNNING}:
             if flow.name not in self._last_line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +12,8 @@ from millpond.errors import MillpondError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
+
+MAX_WIDTH = 100
 
 
 def print_problems(problems: Sequence[BaseException], *, debug: bool = False) -> None:
@@ -20,30 +22,24 @@ def print_problems(problems: Sequence[BaseException], *, debug: bool = False) ->
     for number, problem in enumerate(_distinct(problems)):
         if number:
             console.print()
-        console.print(_text(problem), soft_wrap=True)
-        if debug:
-            console.out("".join(traceback.format_exception(problem)), highlight=False, end="")
+        _print(console, problem, debug=debug)
 
 
 def print_bug(error: BaseException, *, debug: bool) -> None:
     """Print an error that millpond did not raise on purpose."""
     console = _console()
-    console.print(_text(error), soft_wrap=True)
-    if debug:
-        console.out("".join(traceback.format_exception(error)), highlight=False, end="")
-        return
-    console.print(
-        "  This is a bug in millpond, or in a library that it uses.\n"
-        "  hint: run again with MILLPOND_DEBUG=1 for the traceback, and report it with that",
-        soft_wrap=True,
-        highlight=False,
-        markup=False,
-    )
+    _print(console, error, debug=debug)
+    if not debug:
+        console.out("  This is a bug in millpond, or in a library that it uses.", highlight=False)
+        console.out(
+            "  hint: run again with MILLPOND_DEBUG=1 for the traceback, and report it with that",
+            highlight=False,
+        )
 
 
 def print_note(text: str) -> None:
     """Print one line for the person who runs the command, out of the way of its output."""
-    _console().print(text, soft_wrap=True, highlight=False, markup=False)
+    _console().out(text, highlight=False)
 
 
 def describe(error: BaseException) -> str:
@@ -55,6 +51,27 @@ def describe(error: BaseException) -> str:
     return f"[{name}] {text}" if text else f"[{name}]"
 
 
+def wrapped(error: BaseException, *, width: int) -> str:
+    """The text of an error with its sentences broken to fit; places and details stay whole."""
+    text = describe(error)
+    kept: set[str] = set()
+    if isinstance(error, MillpondError) and error.detail:
+        kept = {f"  {line}" for line in error.detail.splitlines()}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if len(line) <= width or line in kept or line.startswith("  at "):
+            lines.append(line)
+        else:
+            lines += textwrap.wrap(
+                line,
+                width,
+                subsequent_indent=" " * 8 if line.startswith("  hint: ") else "  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return "\n".join(lines)
+
+
 def _distinct(problems: Iterable[BaseException]) -> Iterator[BaseException]:
     seen: set[str] = set()
     for problem in problems:
@@ -64,14 +81,18 @@ def _distinct(problems: Iterable[BaseException]) -> Iterator[BaseException]:
             yield problem
 
 
-def _text(error: BaseException) -> Text:
+def _print(console: Console, error: BaseException, *, debug: bool) -> None:
     from rich.text import Text
 
-    text = Text(describe(error))
+    # A log keeps lines whole, so that they can be searched.
+    shown = wrapped(error, width=min(console.width, MAX_WIDTH)) if console.is_terminal else None
+    text = Text(describe(error) if shown is None else shown)
     text.highlight_regex(r"\A\[[^\]\n]*\]", "bold red")
     text.highlight_regex(r"(?m)^  at .*$", "cyan")
     text.highlight_regex(r"(?m)^  hint:", "bold")
-    return text
+    console.print(text, soft_wrap=True)
+    if debug:
+        console.out("".join(traceback.format_exception(error)), highlight=False, end="")
 
 
 def _console() -> Console:

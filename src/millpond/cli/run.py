@@ -76,7 +76,7 @@ def run(
         raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
     except KeyboardInterrupt:
         if progress.view.update_id:
-            click.echo(progress.view.summary())
+            progress.say(progress.view.summary())
         raise
     _report(result, progress, settings)
 
@@ -104,6 +104,6 @@ def _report(
     if problems:
         print_problems(problems, debug=settings.debug)
         click.echo("", err=True)
-    click.echo(progress.view.summary())
+    progress.say(progress.view.summary())
     if result.state is not result.state.COMPLETED:
         raise ReportedError
