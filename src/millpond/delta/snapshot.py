@@ -43,6 +43,17 @@ class Snapshot:
     def is_append_only(self) -> bool:
         return self.metadata.configuration.get("delta.appendOnly") == "true"
 
+    @property
+    def row_count(self) -> int | None:
+        """Rows of the table, or `None` where a file does not say how many it holds."""
+        rows = 0
+        for file in self.files.values():
+            if file.stats is None or file.stats.num_records is None:
+                return None
+            deleted = file.deletion_vector.cardinality if file.deletion_vector else 0
+            rows += file.stats.num_records - deleted
+        return rows
+
     def takes_deletion_vector(self, file: AddFile) -> bool:
         """Whether rows of a file should be deleted by a vector rather than by rewriting it.
 

@@ -104,7 +104,7 @@ def _sequence(flow: Flow, schema: StructType, engine: Engine) -> tuple[str | Non
             raise ReplaceUsingSequenceNotFoundError.from_flow(
                 flow.name, sequence=name, columns=schema.names, where=flow.location
             )
-    found: DataType = engine.sequence_type(flow.sequence_by, schema)  # type: ignore[assignment]
+    found: DataType = engine.sequence_type(flow.sequence_by, schema)
     return None, found
 
 

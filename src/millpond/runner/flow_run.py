@@ -13,7 +13,7 @@ from millpond.definitions import FlowKind, SqlQuery
 from millpond.engine.protocol import Engine, Input, ParquetInput, TableRead
 from millpond.flows import BatchContext, BatchResult
 from millpond.graph import Catalog, Graph
-from millpond.project.options import stream_defaults
+from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
 from millpond.runner.inputs import FlowInputs
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.tables import ReadyTable
@@ -87,11 +87,10 @@ class FlowRun:
         if flow.flow.once:
             yield from run_once(checkpoint=checkpoint, committed=committed, apply=apply)
             return
-        defaults = stream_defaults(self.configuration)
         sources = {
             stream.source: DeltaSource(
                 stream.path,
-                {**defaults, **stream.options},
+                {**self._stream_defaults(), **stream.options},
                 store=self.store,
                 name=stream.source,
                 flow=flow.name,
@@ -144,6 +143,14 @@ class FlowRun:
         finally:
             self.store.remove_tree(folder)
         return BatchOutcome(batch.number, result, batch.backlog_size)
+
+    def _stream_defaults(self) -> dict[str, str]:
+        """Limits of a micro-batch that the configuration sets for streams without their own."""
+        limits = {
+            "maxfilespertrigger": MAX_FILES_PER_TRIGGER.read(self.configuration),
+            "maxbytespertrigger": MAX_BYTES_PER_TRIGGER.read(self.configuration),
+        }
+        return {key: str(value) for key, value in limits.items() if value is not None}
 
     def _recompute_sequence(self, task: Task, file: Path) -> Path:
         """Evaluate the flow's sequence over stored rows that lost theirs."""

@@ -12,8 +12,8 @@ from millpond.definitions import Pipeline
 from millpond.engine.protocol import Engine
 from millpond.errors import MillpondError
 from millpond.graph import Catalog, Graph, resolve
+from millpond.options import check_option
 from millpond.project import Spec, find_spec, load_pipeline, load_spec
-from millpond.project.options import check_options
 from millpond.storage import Layout, LocalStore, Store
 
 
@@ -39,7 +39,10 @@ class Project:
         spec = load_spec(spec_path if spec_path is not None else find_spec(Path.cwd()))
         if conf:
             spec = replace(spec, configuration={**spec.configuration, **conf})
-            check_options(spec.configuration)
+            for key in conf:
+                problem = check_option(key, spec.configuration)
+                if problem is not None:
+                    raise problem
         return cls(spec=spec, layout=Layout(spec.storage), store=LocalStore())
 
     @property

@@ -66,6 +66,7 @@ def _new_metadata(dataset: ResolvedDataset) -> Metadata:
     definition = dataset.dataset
     names = {field.name.casefold(): field.name for field in dataset.schema.fields}
     return Metadata(
+        id=str(uuid.uuid4()),
         schema=dataset.schema,
         partition_columns=tuple(names[column.casefold()] for column in definition.partition_cols),
         configuration=_configuration(dataset, checkpoints=_new_checkpoints(dataset)),
