@@ -187,3 +187,14 @@ def test_an_update_can_be_read_while_it_runs(record, folder):
     done.close()
     record("running").update_progress(UpdateState.RUNNING)
     assert states(EventLog(folder).read()) == [("done", "COMPLETED"), ("running", "RUNNING")]
+
+
+def test_the_log_of_many_updates_stays_in_few_files(record, folder, heard, monkeypatch):
+    monkeypatch.setattr("millpond.events.table.SMALL_FILES", 5)
+    for number in range(12):
+        recorder = record(f"update-{number:02}")
+        recorder.update_progress(UpdateState.COMPLETED)
+        recorder.close()
+    assert len(DeltaTable(folder).file_uris()) <= 5
+    assert EventLog(folder).read() == heard
+    assert pl.read_delta(str(folder)).height == 12

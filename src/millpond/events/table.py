@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 # The application that the table's commits carry; its version is the number of the last file moved.
 APP_ID = "millpond.events"
 MAX_TRIES = 10
+# Every update adds a small file. So many of them are put together into one.
+SMALL_FILES = 50
+SMALL_FILE_BYTES = 1024 * 1024
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _FRAME = {
@@ -97,7 +101,27 @@ class EventTable:
                 if attempt == MAX_TRIES - 1:
                     raise
             else:
-                return
+                break
+        self._put_small_files_together()
+
+    def _put_small_files_together(self) -> None:
+        """Keep the log quick to read however many updates there were."""
+        transaction = self._table.begin()
+        snapshot = transaction.snapshot
+        small = [file for file in snapshot.files.values() if file.size_bytes < SMALL_FILE_BYTES]
+        if len(small) < SMALL_FILES:
+            return
+        with connect() as connection:
+            rows = live_rows_sql(connection, snapshot, small)
+            for file in write_data_files(
+                connection, rows, snapshot=snapshot, store=self._table.store, data_change=False
+            ):
+                transaction.add(file)
+        for file in small:
+            transaction.remove(file, data_change=False)
+        # Another writer was faster: the next update sees to it.
+        with suppress(CommitConflictError):
+            transaction.commit("OPTIMIZE")
 
     def read(self) -> list[Event]:
         """All events of the table, in no order."""
