@@ -23,14 +23,22 @@ from millpond.flows.connection import cursor
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from pyspark.sql.types import StructType
 
 _COUNT = '"__millpond_count"'
 
 
-def overwrite(batch: StagedBatch, context: BatchContext) -> BatchResult:
+def overwrite(
+    batch: StagedBatch, context: BatchContext, *, schema: StructType | None = None
+) -> BatchResult:
     """Replace all rows of the target by those of the batch that expectations leave.
 
     Doing so twice is doing it once, so the batch's number plays no part.
+
+    Args:
+        batch: The rows.
+        context: Where they go.
+        schema: The columns that the target gets with these rows, where its query changed.
 
     Raises:
         ExpectationViolationError: A row does not meet an expectation that fails the update.
@@ -39,8 +47,10 @@ def overwrite(batch: StagedBatch, context: BatchContext) -> BatchResult:
 
     def attempt(transaction: Transaction) -> BatchResult:
         snapshot = transaction.snapshot
+        metadata = replace(snapshot.metadata, schema=schema or snapshot.metadata.schema)
+        is_same_shape = metadata == snapshot.metadata
         with closing(cursor()) as connection:
-            rows = read_batch(connection, batch, context, schema=snapshot.metadata.schema)
+            rows = read_batch(connection, batch, context, schema=metadata.schema)
             result = BatchResult(
                 version=snapshot.version,
                 rows_read=rows.rows_read,
@@ -53,16 +63,21 @@ def overwrite(batch: StagedBatch, context: BatchContext) -> BatchResult:
                 connection, snapshot, snapshot.files.values(), store=context.store
             )
             stored_count, stored_hash = _digest(connection, stored, columns)
-            if (stored_count, stored_hash) == _digest(
-                connection, rows.sql, columns
-            ) and _are_same_rows(connection, stored, rows.sql, columns):
+            if (
+                is_same_shape
+                and (stored_count, stored_hash) == _digest(connection, rows.sql, columns)
+                and _are_same_rows(connection, stored, rows.sql, columns)
+            ):
                 return result
             added = write_data_files(
                 connection,
                 rows.sql,
                 snapshot=snapshot,
                 store=context.store,
+                metadata=metadata,
             )
+        if not is_same_shape:
+            transaction.set_metadata(metadata)
         for file in snapshot.files.values():
             transaction.remove(file)
         for file in added:

@@ -134,7 +134,7 @@ class FlowRun:
                         staged, context, keys=flow.keys, sequence=flow.sequence_column
                     )
                 case FlowKind.MATERIALIZED_VIEW:
-                    result = flows.overwrite(staged, context)
+                    result = flows.overwrite(staged, context, schema=task.dataset.schema)
                 case FlowKind.VIEW:
                     message = f"view {flow.name} has nothing to run"
                     raise AssertionError(message)
