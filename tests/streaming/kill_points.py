@@ -10,6 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
+import pyarrow.parquet  # noqa: F401 - so that no child has to
+import pyspark.sql.types  # noqa: F401
+
 from millpond.storage import LocalStore
 from tests.streaming.toy_flow import Stream
 

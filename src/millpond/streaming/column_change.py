@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, DecimalType, StructField, StructType
 
-_COLUMN_ID = "delta.columnMapping.id"
 _WIDER = {
     "byte": {"short", "integer", "long", "double"},
     "short": {"integer", "long", "double"},
@@ -34,10 +33,6 @@ def _struct_change(earlier: StructType, now: StructType, *, prefix: str) -> str 
         after = fields.get(before.name)
         if after is None:
             return f"the column {name} was dropped or renamed"
-        if before.metadata.get(_COLUMN_ID) != after.metadata.get(_COLUMN_ID) and (
-            _COLUMN_ID in before.metadata
-        ):
-            return f"the column {name} was dropped and added anew"
         change = _type_change(before.dataType, after.dataType, name=name)
         if change is not None:
             return change
