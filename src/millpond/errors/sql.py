@@ -27,8 +27,9 @@ class SqlSyntaxError(SqlError):
         where: SourceLocation | None = None,
         detail: str | None = None,
     ) -> Self:
-        near = did_you_mean(found, [word for word in expected if word.isupper()])
-        if hint is None and near is not None and near != found.upper():
+        first = found.split(maxsplit=1)[0]
+        near = did_you_mean(first, [word for word in expected if word.isupper()])
+        if hint is None and near is not None and near != first.upper():
             hint = f"did you mean {near}?"
         return cls(
             f"Found {found}, expected {listed(expected)}.", where=where, detail=detail, hint=hint

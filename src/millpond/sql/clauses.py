@@ -14,8 +14,16 @@ from millpond.sql.cursor import Cursor
 from millpond.sql.identifiers import at_name, parse_columns, parse_identifier, parse_string
 from millpond.sql.tokens import Token, TokenKind, identifier_value, string_value
 
-_FILTER_HINT = "only a managed catalog can filter rows by user; filter them in the query"
 _SCHEDULE_HINT = "leave the schedule out, and start `millpond run` from a scheduler"
+# Clauses that only a managed service can serve: what to call them, and what to do instead.
+_REFUSED = {
+    ("WITH", "ROW", "FILTER"): (
+        "WITH ROW FILTER",
+        "only a managed catalog can filter rows by user; filter them in the query",
+    ),
+    ("SCHEDULE",): ("SCHEDULE", _SCHEDULE_HINT),
+    ("TRIGGER", "ON"): ("TRIGGER ON UPDATE", _SCHEDULE_HINT),
+}
 _BOOLEANS = frozenset({"TRUE", "FALSE"})
 
 
@@ -53,6 +61,7 @@ def parse_view_clauses(cursor: Cursor) -> Clauses:
 def _parse(cursor: Cursor, readers: dict[tuple[str, ...], Reader]) -> Clauses:
     clauses = Clauses()
     while True:
+        _refuse(cursor)
         words = next((words for words in readers if cursor.at(*words)), None)
         if words is None:
             return clauses
@@ -66,6 +75,12 @@ def _parse(cursor: Cursor, readers: dict[tuple[str, ...], Reader]) -> Clauses:
             )
         cursor.expect(*words)
         readers[words](cursor, clauses)
+
+
+def _refuse(cursor: Cursor) -> None:
+    for words, (clause, hint) in _REFUSED.items():
+        if cursor.at(*words):
+            raise SqlClauseNotSupportedError.from_clause(clause, hint=hint, **cursor.place())
 
 
 def _using(cursor: Cursor, _: Clauses) -> None:
@@ -142,12 +157,6 @@ def _property_value(cursor: Cursor) -> str:
     raise cursor.unexpected("a string", "a number", "true", "false")
 
 
-def _row_filter(cursor: Cursor, _: Clauses) -> None:
-    raise SqlClauseNotSupportedError.from_clause(
-        "WITH ROW FILTER", hint=_FILTER_HINT, **cursor.place()
-    )
-
-
 def _collation(cursor: Cursor, _: Clauses) -> None:
     token = cursor.token
     name = parse_identifier(cursor, "name of a collation")
@@ -172,12 +181,6 @@ def _refresh_policy(cursor: Cursor, _: Clauses) -> None:
         raise cursor.unexpected("AUTO", "INCREMENTAL", "FULL")
 
 
-def _schedule(cursor: Cursor, _: Clauses) -> None:
-    raise SqlClauseNotSupportedError.from_clause(
-        "A schedule", hint=_SCHEDULE_HINT, **cursor.place()
-    )
-
-
 _VIEW: dict[tuple[str, ...], Reader] = {
     ("COMMENT",): _comment,
     ("TBLPROPERTIES",): _properties,
@@ -189,9 +192,6 @@ _TABLE: dict[tuple[str, ...], Reader] = {
     ("PARTITIONED", "BY"): _partitioned_by,
     ("CLUSTER", "BY"): _cluster_by,
     ("LOCATION",): _location,
-    ("WITH", "ROW", "FILTER"): _row_filter,
-    ("SCHEDULE",): _schedule,
-    ("TRIGGER", "ON"): _schedule,
 }
 _MATERIALIZED_VIEW: dict[tuple[str, ...], Reader] = {
     **_TABLE,

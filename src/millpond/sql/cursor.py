@@ -146,4 +146,4 @@ class Cursor:
         if replacement is None:
             return text
         source = self._statement.expanded.source.text
-        return f"{text}, from {source[replacement.start : replacement.end]},"
+        return f"{text} (from {source[replacement.start : replacement.end]})"

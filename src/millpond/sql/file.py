@@ -69,7 +69,11 @@ def _parse_statement(
     source: SourceText, raw: RawStatement, session: Session, problems: list[MillpondError]
 ) -> Pipeline:
     expanded, unknown = expand(
-        source, raw.tokens, variables=session.variables, parameters=session.configuration
+        source,
+        raw.tokens,
+        span=raw.span,
+        variables=session.variables,
+        parameters=session.configuration,
     )
     if unknown:
         problems.extend(unknown)

@@ -191,7 +191,7 @@ def _sequence_ends(start: int) -> Callable[[Cursor], bool]:
 
     def ends(cursor: Cursor) -> bool:
         word = cursor.token.word
-        if word in {"SELECT", ","}:
+        if word in {"SELECT", ","} or cursor.at("BY", "NAME"):
             return True
         # Columns may be named like these: not at the start, nor as a field after a dot.
         if cursor.mark == start or cursor.ahead(-1).word == ".":

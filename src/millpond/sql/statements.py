@@ -49,6 +49,11 @@ class RawStatement:
     tokens: tuple[Token, ...]
     end: int
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the tokens start and end in the file."""
+        return self.tokens[0].start, self.tokens[-1].end
+
 
 @dataclass(frozen=True)
 class Statement:

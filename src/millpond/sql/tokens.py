@@ -50,7 +50,7 @@ _TOKEN = re.compile(
   | (?P<quoted>`(?:[^`]++|``)*+`)
   | (?P<number>(?:\d++\.\d*+|\.\d++|\d++)(?:[eE][+-]?\d++)?(?:[bB][dD]|[lLsSyYfFdD])?(?!\w))
   | (?P<word>\w++)
-  | (?P<variable>\$\{[^\s}]++\})
+  | (?P<variable>\$\{[^\s{}]++\})
   | (?P<open>['"`])
   | (?P<symbol>::|->|=>|==|.)
     """,

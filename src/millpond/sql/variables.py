@@ -9,13 +9,13 @@ from millpond.errors.sql import UnknownVariableError
 from millpond.sql.positions import ExpandedText, Replacement, SourceText
 from millpond.sql.tokens import Token, TokenKind, keywords, scan, string_literal
 
-_VARIABLE = re.compile(r"\$\{([^\s}]+)\}")
+_VARIABLE = re.compile(r"\$\{([^\s{}]+)\}")
 _PREFIX = re.compile(r"(?:conf\.|conf:|spark:|sparkconf:)")
 _HOLDERS = {TokenKind.STRING, TokenKind.QUOTED, TokenKind.HINT}
 
 # Behind one of these a colon can't be a path into a VARIANT or the type of a struct's field.
 _BEFORE_PARAMETER = keywords(
-    "( , = == < + - * / % => WHERE AND OR NOT ON HAVING LIMIT OFFSET BETWEEN IN LIKE ILIKE RLIKE "
+    "( , = == < > + - * / % => WHERE AND OR NOT ON HAVING LIMIT OFFSET BETWEEN IN LIKE ILIKE RLIKE "
     "SELECT WHEN THEN ELSE CASE IS BY VALUES"
 )
 
@@ -31,7 +31,7 @@ def expand_variables(text: str, configuration: Mapping[str, str], *, file: str =
     """
     source = SourceText(text, file)
     expanded, problems = expand(
-        source, tuple(scan(text)), variables=configuration, parameters=configuration
+        source, tuple(scan(text)), span=(0, len(text)), variables=configuration
     )
     if problems:
         raise problems[0]
@@ -42,10 +42,16 @@ def expand(
     source: SourceText,
     tokens: Sequence[Token],
     *,
+    span: tuple[int, int],
     variables: Mapping[str, str],
-    parameters: Mapping[str, str],
+    parameters: Mapping[str, str] | None = None,
 ) -> tuple[ExpandedText, list[UnknownVariableError]]:
-    """Replace the variables and parameters among the tokens of one statement of `source`."""
+    """Replace the variables and parameters among the tokens of a stretch of `source`.
+
+    Args:
+        span: Start and end of the stretch.
+        parameters: What `:name` stands for, or `None` to leave it alone.
+    """
     replacements: list[Replacement] = []
     problems: list[UnknownVariableError] = []
 
@@ -57,7 +63,7 @@ def expand(
             else:
                 replacements.append(Replacement(start, end, value))
         parameter = _parameter(tokens, index)
-        if parameter is not None:
+        if parameters is not None and parameter is not None:
             end = tokens[index + 1].end
             if parameter in parameters:
                 literal = string_literal(parameters[parameter])
@@ -65,8 +71,7 @@ def expand(
             elif tokens[index - 1].word in _BEFORE_PARAMETER:
                 problems.append(_unknown(source, token.start, end, parameter, parameters))
 
-    start, end = (tokens[0].start, tokens[-1].end) if tokens else (0, 0)
-    return ExpandedText(source, start, end, tuple(replacements)), problems
+    return ExpandedText(source, *span, tuple(replacements)), problems
 
 
 def _variables(token: Token) -> Iterator[tuple[int, int, str]]:
@@ -92,7 +97,7 @@ def _parameter(tokens: Sequence[Token], index: int) -> str | None:
     if name.kind is not TokenKind.WORD or name.start != colon.end:
         return None
     joined = before.end == colon.start and before.kind is not TokenKind.SYMBOL
-    return None if joined or before.word in {")", "]", ">", "}"} else name.text
+    return None if joined or before.word in {")", "]", "}"} else name.text
 
 
 def _unknown(
