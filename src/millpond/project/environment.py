@@ -61,6 +61,7 @@ class SourceEnvironment:
         self._session = session
         self._finder = finder
         self._depth = 0
+        self._sent_whole: dict[str, ModuleType] = {}
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -79,7 +80,7 @@ class SourceEnvironment:
     def add_module(self, name: str, module: ModuleType) -> None:
         """Make a module of the project known under its name, until the environment is left."""
         sys.modules[name] = module
-        _pickle_by_value(module)
+        self._send_whole(module)
 
     def owns(self, file: str | None) -> bool:
         """Whether a file is the project's own code, not an installed package."""
@@ -118,7 +119,7 @@ class SourceEnvironment:
         before = dict(sys.modules)
         sys.modules.update(self.modules)
         for module in self.modules.values():
-            _pickle_by_value(module)
+            self._send_whole(module)
         try:
             yield
         finally:
@@ -127,9 +128,24 @@ class SourceEnvironment:
                 for name, module in sys.modules.items()
                 if before.get(name) is not module and self._is_own_module(name, module, before)
             }
-            for name, module in self.modules.items():
-                _forget_pickle_by_value(module)
+            for name in self.modules:
                 _put_back(sys.modules, name, before.get(name, _ABSENT))
+            self._send_nothing_whole()
+
+    def _send_whole(self, module: ModuleType) -> None:
+        """Functions of the project are pickled by value: an engine can't import the project."""
+        from pyspark import cloudpickle
+
+        if module.__name__ in sys.modules:
+            cloudpickle.register_pickle_by_value(module)
+            self._sent_whole[module.__name__] = module
+
+    def _send_nothing_whole(self) -> None:
+        from pyspark import cloudpickle
+
+        for module in self._sent_whole.values():
+            cloudpickle.unregister_pickle_by_value(module)
+        self._sent_whole.clear()
 
     def _is_own_module(self, name: str, module: Any, before: dict[str, ModuleType]) -> bool:
         top = name.partition(".")[0]
@@ -189,21 +205,6 @@ def _active_session(session: Any) -> Iterator[None]:
         yield
     finally:
         sessions.session = before
-
-
-def _pickle_by_value(module: ModuleType) -> None:
-    """Functions of the project are sent to the engine whole: it can't import the project."""
-    from pyspark import cloudpickle
-
-    if module.__name__ in sys.modules:
-        cloudpickle.register_pickle_by_value(module)
-
-
-def _forget_pickle_by_value(module: ModuleType) -> None:
-    from pyspark import cloudpickle
-
-    if module.__name__ in cloudpickle.list_registry_pickle_by_value():
-        cloudpickle.unregister_pickle_by_value(module)
 
 
 def _put_back(target: Any, name: str, value: object) -> None:

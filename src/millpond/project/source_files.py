@@ -131,7 +131,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 def _check_inside(path: Path, bounds: Path, *, library: Library) -> None:
     """Follow symbolic links: the file that is read must lie inside, not only its name."""
-    real = path.resolve()
+    real = Path(os.path.realpath(path))  # unlike Path.resolve, it survives a circle of links
     if not real.is_relative_to(bounds):
         raise LibraryPatternError.from_outside(library.pattern, path=real, where=library.location)
 

@@ -120,12 +120,18 @@ def _is_file(path: Path) -> bool:
 
 
 def _required(
-    document: SpecDocument, fields: Mapping[str, yaml.Node], name: str, *, example: str
+    document: SpecDocument,
+    fields: Mapping[str, yaml.Node],
+    name: str,
+    *,
+    example: str,
+    block: yaml.Node | None = None,
 ) -> str:
+    """The text of a field that has to be there; `block` is where it is missing otherwise."""
     node = fields.get(name)
     if node is None or document.is_empty(node):
         raise SpecFieldError.from_missing(
-            name, example=example, where=document.where(node or document.root)
+            name, example=example, where=document.where(node or block or document.root)
         )
     text = document.text(node, place=name)
     if not text.strip() or "\0" in text:
@@ -208,4 +214,5 @@ def _library(document: SpecDocument, entry: yaml.Node) -> Library:
         )
     ((kind, node),) = found.items()
     inner = document.fields(node, place=kind, known=[kinds[kind]])
-    return Library(_required(document, inner, kinds[kind], example="transformations/**"), where)
+    pattern = _required(document, inner, kinds[kind], example="transformations/**", block=node)
+    return Library(pattern, where)

@@ -18,6 +18,7 @@ from millpond.errors.project import SpecFieldError, SpecNotFoundError, SpecUnrea
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
+MAX_DEPTH = 50
 
 _KINDS = {
     "tag:yaml.org,2002:int": "a number",
@@ -31,6 +32,25 @@ _KINDS = {
 _TEXT = "tag:yaml.org,2002:str"
 _NULL = "tag:yaml.org,2002:null"
 _MERGE = "tag:yaml.org,2002:merge"
+
+
+class _TooDeepError(Exception):
+    """Blocks stand in blocks, more than any spec needs."""
+
+
+class _BoundedLoader(yaml.SafeLoader):
+    """Stops at text that is nested too deep, instead of reading all of it."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _TooDeepError
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
 
 
 @dataclass(frozen=True)
@@ -64,15 +84,15 @@ class SpecDocument:
         if len(data) > MAX_BYTES:
             raise SpecUnreadableError.from_size(limit="1 MB", where=where)
         try:
-            root = yaml.compose(data.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+            root = yaml.compose(data.decode("utf-8-sig"), Loader=_BoundedLoader)
         except yaml.YAMLError as error:
             raise _yaml_error(error, where) from error
         except UnicodeDecodeError as error:
             raise SpecUnreadableError.from_yaml(
                 "it is not UTF-8 text", where=where, detail=None
             ) from error
-        except RecursionError:
-            raise SpecUnreadableError.from_size(limit="some hundred levels", where=where) from None
+        except _TooDeepError:
+            raise SpecUnreadableError.from_size(limit=f"{MAX_DEPTH} levels", where=where) from None
         document = cls(file, root)
         document._check_bounds()
         return document
