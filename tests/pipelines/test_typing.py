@@ -37,7 +37,7 @@ WRONG = {
     "dp.create_streaming_table()": "Missing positional argument",
     'dp.create_streaming_table("t", expect_all=["a"])': "incompatible type",
     'dp.expect("a")(query)': "Missing positional argument",
-    'dp.expect("a", "b")(dp.table(query))': "func-returns-value",
+    'dp.expect("a", "b")(dp.table(query))': "incompatible type",
     'dp.table(name="t")(lambda region: query())': "incompatible type",
     'dp.create_sink("s", "kafka")': "has no attribute",
     "dp.tabel": "has no attribute",
