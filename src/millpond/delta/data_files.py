@@ -11,7 +11,7 @@ from urllib.parse import quote as percent_encode
 
 from millpond.delta.actions import AddFile, Metadata
 from millpond.delta.partition_values import text_sql
-from millpond.delta.schema import duckdb_type, literal, quote
+from millpond.delta.schema import check_schema, duckdb_type, literal, quote
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import DEFAULT_INDEXED_COLUMNS, stats_of_copy
 from millpond.errors.delta import NotNullViolatedError
@@ -49,9 +49,11 @@ def write_data_files(
         data_change: `False` where the rows only move from files that the same commit removes.
 
     Raises:
+        InvalidTableSchemaError: The columns are none that millpond may write.
         NotNullViolatedError: A column that is declared not null has nulls.
     """
     metadata = metadata or snapshot.metadata
+    check_schema(metadata.schema, metadata.partition_columns)
     folder = snapshot.path
     folder.mkdir(parents=True, exist_ok=True)
     given = _column_names(connection, select_sql)

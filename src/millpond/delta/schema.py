@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     ByteType,
     DataType,
     DateType,
@@ -116,7 +117,7 @@ def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
         if column not in fields:
             raise InvalidTableSchemaError.missing_partition_column(column)
         data_type = fields[column].dataType
-        if isinstance(data_type, ArrayType | MapType | StructType):
+        if isinstance(data_type, ArrayType | MapType | StructType | BinaryType):
             raise InvalidTableSchemaError.partition_column_type(column, data_type.simpleString())
     if len(schema.fields) <= len(partition_columns):
         raise InvalidTableSchemaError.no_column()

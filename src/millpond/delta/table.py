@@ -23,7 +23,12 @@ from millpond.delta.log import (
 )
 from millpond.delta.schema import check_schema
 from millpond.delta.snapshot import Replay, Snapshot, advance
-from millpond.delta.transaction import Transaction, encode_commit
+from millpond.delta.transaction import (
+    Transaction,
+    as_read_back,
+    encode_commit,
+    uses_in_commit_timestamps,
+)
 from millpond.errors.delta import (
     CommitsExpiredError,
     CorruptLogError,
@@ -134,14 +139,16 @@ class Table:
             parameters={"partitionBy": list(metadata.partition_columns)},
             protocol=protocol,
             metadata=metadata,
+            in_commit_timestamp=uses_in_commit_timestamps(metadata),
         )
         try:
             self.store.put_if_absent(entry_path(self.path, 0), data)
         except FileExistsError:
             raise DeltaTableExistsError.at(self.path) from None
         replay = Replay(self.path)
-        replay.apply(commit)
-        return self.publish(replay.finish(entry_identity(self.path, 0)))
+        identity = entry_identity(self.path, 0)
+        replay.apply(as_read_back(commit, identity))
+        return self.publish(replay.finish(identity))
 
     def begin(self) -> Transaction:
         """Start a change to the newest state.

@@ -6,13 +6,14 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import millpond
 from millpond.delta.actions import AddFile, Commit, Metadata, Protocol, RemoveFile
 from millpond.delta.checkpoints import is_due, write_checkpoint
 from millpond.delta.features import check_writable, required_protocol
-from millpond.delta.log import entry_identity, entry_path
+from millpond.delta.log import EntryIdentity, entry_identity, entry_path
 from millpond.delta.schema import check_schema
 from millpond.delta.snapshot import Snapshot, advance
 from millpond.errors.delta import AppendOnlyTableError, CommitConflictError
@@ -90,8 +91,11 @@ class Transaction:
         protocol = required_protocol(metadata, self.snapshot.protocol)
         check_writable(self.snapshot.path, protocol, metadata)
         version = self.snapshot.version + 1
-        # In-commit timestamps must rise even where the clock goes back.
-        now_ms = max(time.time_ns() // 1_000_000, self.snapshot.timestamp_ms + 1)
+        now_ms = time.time_ns() // 1_000_000
+        if uses_in_commit_timestamps(metadata):
+            # They must rise even where the clock goes back.
+            now_ms = max(now_ms, self.snapshot.timestamp_ms + 1)
+        self._note_in_commit_timestamps(version, now_ms)
         commit, data = encode_commit(
             version=version,
             timestamp_ms=now_ms,
@@ -106,14 +110,27 @@ class Transaction:
                 for file, data_change in self._removes.values()
             ),
             app_versions=self._app_versions,
-            in_commit_timestamp=_uses_in_commit_timestamps(metadata),
+            in_commit_timestamp=uses_in_commit_timestamps(metadata),
         )
         self._put(version, data)
         identity = entry_identity(self.snapshot.path, version)
+        commit = as_read_back(commit, identity)
         snapshot = self._table.publish(advance(self.snapshot, commit, identity))
         if is_due(snapshot):
             write_checkpoint(snapshot)
         return snapshot
+
+    def _note_in_commit_timestamps(self, version: int, time_ms: int) -> None:
+        """Where this commit turns in-commit timestamps on, the table must say since when."""
+        if self._metadata is None or not uses_in_commit_timestamps(self._metadata):
+            return
+        if not uses_in_commit_timestamps(self.snapshot.metadata):
+            since = {
+                "delta.inCommitTimestampEnablementVersion": str(version),
+                "delta.inCommitTimestampEnablementTimestamp": str(time_ms),
+            }
+            configuration = {**self._metadata.configuration, **since}
+            self._metadata = replace(self._metadata, configuration=configuration)
 
     def _check_files(self) -> None:
         for path in self._adds.keys() & self.snapshot.files.keys():
@@ -191,7 +208,14 @@ def encode_commit(
     return commit, ("\n".join(lines) + "\n").encode("utf-8")
 
 
-def _uses_in_commit_timestamps(metadata: Metadata) -> bool:
+def as_read_back(commit: Commit, identity: EntryIdentity | None) -> Commit:
+    """The commit as a reader of its entry dates it: by the file, unless the entry says when."""
+    if identity is None or "inCommitTimestamp" in commit.commit_info:
+        return commit
+    return replace(commit, timestamp_ms=identity[1] // 1_000_000)
+
+
+def uses_in_commit_timestamps(metadata: Metadata) -> bool:
     return metadata.configuration.get("delta.enableInCommitTimestamps") == "true"
 
 

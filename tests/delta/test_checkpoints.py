@@ -1,0 +1,167 @@
+"""Checkpoints: a table is the same whether its log is read from a checkpoint or from the start."""
+
+from __future__ import annotations
+
+import uuid
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from millpond.delta import Table
+from millpond.errors.delta import CorruptLogError
+from tests.delta.tables import append, create, delete_where, entry, log_files, rows, sorted_rows
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Version 4: five rows less one, deletion vectors and an application's version."""
+    table = create(tmp_path / "t")
+    append(table, "SELECT range AS k, 'a' AS v FROM range(5)")
+    transaction = table.begin()
+    transaction.set_app_version("flow/1", 3)
+    transaction.commit("WRITE")
+    delete_where(table, "k = 1")
+    append(table, "SELECT 9 AS k, 'z' AS v")
+    return table
+
+
+LEFT = [(0, "a"), (2, "a"), (3, "a"), (4, "a"), (9, "z")]
+
+
+def drop_entries(table, versions):
+    for version in versions:
+        entry(table, version).unlink()
+
+
+def checkpoint_path(table, version=4):
+    return table.path / "_delta_log" / f"{version:020}.checkpoint.parquet"
+
+
+def assert_same(table, before):
+    after = Table(table.path).snapshot()
+    assert after.version == before.version
+    assert after.metadata == before.metadata
+    assert after.protocol == before.protocol
+    assert dict(after.app_versions) == dict(before.app_versions)
+    assert after.files.keys() == before.files.keys()
+    for path, file in after.files.items():
+        assert file.deletion_vector == before.files[path].deletion_vector
+        assert file.stats == before.files[path].stats
+    assert sorted_rows(rows(after)) == LEFT
+
+
+def test_a_restart_from_a_checkpoint_gives_the_same_table(table):
+    before = table.snapshot()
+    DeltaTable(table.path).create_checkpoint()
+    drop_entries(table, range(5))
+    assert_same(table, before)
+
+
+def test_entries_after_a_checkpoint_are_applied(table):
+    DeltaTable(table.path).create_checkpoint()
+    delete_where(table, "k = 9")
+    drop_entries(table, range(4))
+    snapshot = Table(table.path).snapshot()
+    assert (snapshot.version, sorted_rows(rows(snapshot))) == (5, LEFT[:-1])
+
+
+def test_a_checkpoint_is_written_every_few_commits(tmp_path):
+    table = create(tmp_path / "t", checkpointInterval="2")
+    for number in range(5):
+        append(table, f"SELECT {number} AS k, 'a' AS v")
+    found = [name for name in log_files(table) if "checkpoint.parquet" in name]
+    assert found == [f"{version:020}.checkpoint.parquet" for version in (2, 4)]
+    drop_entries(table, range(4))
+    assert len(rows(Table(table.path).snapshot())) == 5
+
+
+def test_a_checkpoint_that_fails_does_not_fail_the_commit(tmp_path, monkeypatch, caplog):
+    table = create(tmp_path / "t", checkpointInterval="1")
+
+    def fail(self):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(DeltaTable, "create_checkpoint", fail)
+    assert append(table, "SELECT 1 AS k, 'a' AS v").version == 1
+    assert "the disk is full" in caplog.text
+
+
+def test_a_damaged_checkpoint_is_passed_over_while_the_log_is_whole(table):
+    DeltaTable(table.path).create_checkpoint()
+    checkpoint_path(table).write_bytes(b"PAR1 not really")
+    assert sorted_rows(rows(Table(table.path).snapshot())) == LEFT
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"garbage" * 100])
+def test_a_damaged_checkpoint_that_is_needed_is_an_error_that_names_it(table, data):
+    DeltaTable(table.path).create_checkpoint()
+    drop_entries(table, range(3))
+    checkpoint_path(table).write_bytes(data)
+    with pytest.raises(CorruptLogError, match=checkpoint_path(table).name):
+        Table(table.path).snapshot()
+
+
+def test_multi_part_checkpoints_are_read_once_complete(table):
+    before = table.snapshot()
+    DeltaTable(table.path).create_checkpoint()
+    whole = pq.read_table(checkpoint_path(table))
+    checkpoint_path(table).unlink()
+    parts = []
+    for number, start in enumerate((0, 3), start=1):
+        name = f"{4:020}.checkpoint.{number:010}.{2:010}.parquet"
+        parts.append(table.path / "_delta_log" / name)
+        pq.write_table(whole.slice(start, 3 if number == 1 else None), parts[-1])
+    second = parts[1].read_bytes()
+    parts[1].unlink()
+    assert_same(table, before)  # by the entries, as half a checkpoint is none
+    parts[1].write_bytes(second)
+    drop_entries(table, range(5))
+    assert_same(table, before)
+
+
+@pytest.mark.parametrize("form", ["parquet", "json"])
+def test_checkpoints_with_sidecars_are_read(table, form):
+    before = table.snapshot()
+    DeltaTable(table.path).create_checkpoint()
+    log = table.path / "_delta_log"
+    whole = str(log / "whole.parquet")
+    checkpoint_path(table).rename(whole)
+    (log / "_sidecars").mkdir()
+    files = log / "_sidecars" / "files.parquet"
+    path = log / f"{4:020}.checkpoint.{uuid.uuid4()}.{form}"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE actions AS SELECT protocol, metaData, txn, add, remove "
+            f"FROM read_parquet('{whole}')"
+        )
+        connection.execute(
+            "COPY (SELECT add, remove FROM actions WHERE add IS NOT NULL OR remove IS NOT NULL) "
+            f"TO '{files}' (FORMAT parquet)"
+        )
+        connection.execute(
+            "COPY (SELECT protocol, metaData, txn FROM actions WHERE add IS NULL AND remove IS NULL"
+            " UNION ALL BY NAME SELECT {'path': 'files.parquet', 'sizeInBytes': 1, "
+            f"'modificationTime': 1}} AS sidecar) TO '{path}' (FORMAT {form})"
+        )
+    drop_entries(table, range(5))
+    assert_same(table, before)
+
+
+def test_what_delta_rs_compacts_and_vacuums_reads_the_same(table):
+    reader = Table(table.path)
+    reader.snapshot()
+    for number in range(4):
+        append(table, f"SELECT {20 + number} AS k, 'n' AS v")
+    expected = sorted_rows(rows(reader.snapshot()))
+    delta_rs = DeltaTable(table.path)
+    delta_rs.optimize.compact()
+    delta_rs.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    assert sorted_rows(rows(reader.snapshot())) == expected
+    assert sorted_rows(rows(Table(table.path).snapshot())) == expected
+    count = QueryBuilder().register("t", DeltaTable(table.path)).execute("SELECT count(*) c FROM t")
+    assert pa.table(count)["c"].to_pylist() == [len(expected)]
+    delete_where(table, "k = 21")
+    assert len(rows(table.snapshot())) == len(expected) - 1
