@@ -7,7 +7,7 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import types as t
 
-from millpond.errors.streaming import StreamSourceSchemaError
+from millpond.errors.streaming import CheckpointSourceChangedError, StreamSourceSchemaError
 from millpond.streaming.column_change import incompatible_change
 from tests.streaming.toy_flow import append, expected
 
@@ -77,8 +77,8 @@ def test_new_columns_are_null_in_earlier_rows(stream, table):
     ]
 
 
-def rewrite_schema(table, change):
-    """Add a commit that changes nothing but the table's columns."""
+def rewrite_schema(table, change, **metadata_changes):
+    """Add a commit that changes nothing but the table's columns and what else is given."""
     log = table / "_delta_log"
     entries = sorted(log.glob("*.json"))
     metadata = next(
@@ -89,7 +89,7 @@ def rewrite_schema(table, change):
     )
     schema = json.loads(metadata["schemaString"])
     change(schema["fields"])
-    metadata["schemaString"] = json.dumps(schema)
+    metadata |= {"schemaString": json.dumps(schema), **metadata_changes}
     (log / f"{len(entries):020}.json").write_text(json.dumps({"metaData": metadata}) + "\n")
 
 
@@ -144,3 +144,20 @@ def test_an_integer_that_became_wider_is_read_as_the_wider_type(stream, table):
     write_deltalake(table, pa.table({"id": pa.array([2**40], pa.int64())}), mode="append")
     stream.run()
     assert [sorted(batch) for batch in stream.target.batches()] == [[(1,)], [(2,), (2**40,)]]
+
+
+def test_other_partition_columns_stop_the_stream(stream, table):
+    append(table, [0])
+    stream.run()
+    rewrite_schema(table, lambda fields: None, partitionColumns=["text"])
+    rewrite_schema(table, lambda fields: None, partitionColumns=[])
+    with pytest.raises(StreamSourceSchemaError, match="partitioned by other columns"):
+        stream.run()
+
+
+def test_commits_from_before_the_table_was_replaced_are_not_read(stream, table):
+    append(table, [0])
+    rewrite_schema(table, lambda fields: None, id="another")
+    append(table, [1])
+    with pytest.raises(CheckpointSourceChangedError, match="another table"):
+        stream.run(startingVersion="0")

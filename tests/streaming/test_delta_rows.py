@@ -10,7 +10,7 @@ from pyspark.sql import types as t
 
 from millpond.delta import Metadata, Table, connect, write_data_files, write_deletion_vectors
 from millpond.engine.protocol import ParquetInput
-from millpond.errors.streaming import StreamSourceChangedError
+from millpond.errors.streaming import StreamSourceChangedError, StreamSourceFileUnreadableError
 from millpond.storage import LocalStore
 from millpond.streaming import DeltaSource
 from tests.streaming.toy_flow import Stream, append, expected, read_rows
@@ -253,3 +253,28 @@ def test_a_table_in_a_folder_of_an_odd_name_is_read(tmp_path):
     stream = Stream(tmp_path / "flow", {"s": table})
     stream.run()
     assert ids(stream.target.rows()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["in place", "written anew"])
+@pytest.mark.parametrize("length", [0, 3, 100])
+def test_a_torn_data_file_stops_the_stream_and_is_named(table, stream, deleted, length):
+    create(table)
+    [file] = insert_ids(table, 0, 5)
+    if deleted:
+        delete_rows(table, {file.path: [1]})
+    path = table / file.path
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(StreamSourceFileUnreadableError, match=file.path):
+        stream.run()
+    assert stream.target.rows() == []
+
+
+def test_a_data_file_of_other_types_stops_the_stream(table, stream):
+    import pyarrow.parquet as pq
+
+    append(table, [1])
+    [path] = table.glob("*.parquet")
+    pq.write_table(pa.table({"id": ["one"], "text": ["row 1"]}), path)
+    with pytest.raises(StreamSourceFileUnreadableError, match="one"):
+        stream.run()
+    assert stream.target.rows() == []

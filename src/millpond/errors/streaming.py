@@ -129,6 +129,27 @@ class StreamSourceSchemaError(MillpondError, RuntimeError):
         )
 
 
+class StreamSourceFileUnreadableError(MillpondError, ValueError):
+    """A data file of a stream's source is damaged, or holds other columns than the table."""
+
+    error_class = "STREAM_SOURCE_FILE_UNREADABLE"
+    sqlstate = "22000"
+
+    @classmethod
+    def from_file(cls, path: Path, *, reason: str) -> Self:
+        return cls(
+            f"The data file {path} can't be read: {reason}.",
+            hint="bring the file back from a copy; no row of the batch was applied",
+        )
+
+    @classmethod
+    def from_rows(cls, table: Path, *, reason: str) -> Self:
+        return cls(
+            f"A data file of {table} can't be read with the table's columns: {reason}.",
+            hint="bring the file back from a copy; no row of the batch was applied",
+        )
+
+
 class StreamSourceWentBackError(MillpondError, RuntimeError):
     """A stream's source is older than what was already read of it."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from millpond.delta import AddFile, Snapshot, connect, literal, live_rows_sql
 from millpond.engine.protocol import EmptyInput, Input, ParquetInput
 from millpond.errors.delta import DataFileMissingError
+from millpond.errors.streaming import StreamSourceFileUnreadableError
 from millpond.storage import Store
 from millpond.streaming.plain_files import is_plain
 
@@ -37,6 +38,7 @@ def rows_input(
 
     Raises:
         DataFileMissingError: A file is gone.
+        StreamSourceFileUnreadableError: A file is damaged, or does not fit the columns.
     """
     schema = _nullable(snapshot.metadata.schema)
     in_place: list[str] = []
@@ -80,11 +82,17 @@ def _without_repeats(versions: Sequence[Sequence[AddFile]]) -> Iterator[list[Add
 def _write(
     snapshot: Snapshot, files: list[AddFile], *, folder: Path, number: int, store: Store
 ) -> str:
+    import duckdb
+
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"rows-{number}.parquet"
     with connect(temporary_folder=folder / "spill") as connection:
-        rows = live_rows_sql(connection, snapshot, files, store=store)
-        connection.execute(f"COPY ({rows}) TO {literal(str(path))} (FORMAT parquet)")
+        try:
+            rows = live_rows_sql(connection, snapshot, files, store=store)
+            connection.execute(f"COPY ({rows}) TO {literal(str(path))} (FORMAT parquet)")
+        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise StreamSourceFileUnreadableError.from_rows(snapshot.path, reason=reason) from error
     return str(path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millpond.delta import AddFile, Snapshot
+from millpond.errors.streaming import StreamSourceFileUnreadableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,14 +19,23 @@ def is_plain(snapshot: Snapshot, file: AddFile) -> bool:
 
     It must have no deleted rows and lack no partition column; its columns must have the table's
     names and just its types. A column that it lacks is null, which every reader knows.
+
+    Raises:
+        StreamSourceFileUnreadableError: It is no whole Parquet file.
     """
     metadata = snapshot.metadata
     mapping = metadata.configuration.get("delta.columnMapping.mode", "none")
     if file.deletion_vector is not None or metadata.partition_columns or mapping != "none":
         return False
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return has_columns(pq.read_schema(snapshot.file_path(file)), metadata.schema)
+    path = snapshot.file_path(file)
+    try:
+        found = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise StreamSourceFileUnreadableError.from_file(path, reason=str(error)) from error
+    return has_columns(found, metadata.schema)
 
 
 def has_columns(found: pa.Schema, schema: StructType) -> bool:
