@@ -31,7 +31,10 @@ def test_the_last_semicolon_may_be_missing(parse_flow):
         "CREATE TEMPORARY VIEW b AS SELECT 1",
         "CREATE VIEW b AS SELECT 1",
         "CREATE PRIVATE STREAMING TABLE b AS SELECT 1",
+        "CREATE VIEW s.b AS SELECT 1",
+        "CREATE VIEW c.s.b AS SELECT 1",
         "CREATE FLOW b AS INSERT INTO t BY NAME SELECT 1",
+        "CREATE FLOW b COMMENT 'x' AS INSERT INTO t BY NAME SELECT 1",
     ],
 )
 def test_a_forgotten_semicolon_is_found_and_both_statements_are_read(second):

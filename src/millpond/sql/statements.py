@@ -33,9 +33,13 @@ _STARTS: tuple[tuple[str | None, ...], ...] = (
     ("LIVE", "TABLE"),
     ("LIVE", "VIEW"),
     ("VIEW", None, "AS"),
+    ("VIEW", None, ".", None, "AS"),
+    ("VIEW", None, ".", None, ".", None, "AS"),
     ("FLOW", None, "AS", "INSERT"),
     ("FLOW", None, "AS", "AUTO"),
+    ("FLOW", None, "COMMENT", None, "AS"),
 )
+_LONGEST_START = max(len(start) for start in _STARTS)
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ def _statement(tokens: list[Token], end: int) -> Iterator[RawStatement]:
 
 def _starts(tokens: Sequence[Token], create: int) -> bool:
     """Whether a definition starts at the CREATE."""
-    words = [token.word for token in tokens[create + 1 : create + 5]]
+    words = [token.word for token in tokens[create + 1 : create + 1 + _LONGEST_START]]
     return any(
         len(words) >= len(start)
         and all(wanted in {None, word} for wanted, word in zip(start, words, strict=False))
