@@ -34,6 +34,7 @@ from millpond.graph import expectations, replace_using, schemas
 from millpond.graph.catalog import Catalog, PipelineSource, StoredSource
 from millpond.graph.resolved import Graph, Key, ResolvedDataset, ResolvedFlow, StreamRead
 from millpond.graph.targets import check_targets
+from millpond.streaming import DeltaReadOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -197,6 +198,7 @@ class _Resolver:
             else:
                 path = source.path
             if read.streaming:
+                DeltaReadOptions.parse(read.options, where=read.location)
                 stream = StreamRead(source.name, path, read.options)
                 streams[stream.source, _options_key(stream.options)] = stream
         return _numbered(streams.values()), tuple(inputs), frozenset(upstream)
