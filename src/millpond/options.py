@@ -91,8 +91,8 @@ SAMPLES_SLICES = Option(
     "millpond.samples.slices",
     default=1,
     meaning="How many slices of the samples there are; each after the first adds later events.",
-    expected="a whole number from 1 to 1000",
-    parse=lambda text: _count(text, high=1000),
+    expected="a whole number from 1 to 100",
+    parse=lambda text: _count(text, high=100),
 )
 MAX_FILES_PER_TRIGGER: Option[int | None] = Option(
     "millpond.maxFilesPerTrigger",

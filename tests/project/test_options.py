@@ -44,6 +44,7 @@ def test_a_setting_is_read_as_what_it_is(option, text, value):
         (SAMPLES_SCALE, "inf"),
         (SAMPLES_SLICES, "1.5"),
         (SAMPLES_SLICES, "0"),
+        (SAMPLES_SLICES, "101"),
         (MAX_FILES_PER_TRIGGER, "-1"),
         (MAX_FILES_PER_TRIGGER, ""),
         (MAX_BYTES_PER_TRIGGER, "0"),
