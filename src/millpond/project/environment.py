@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _REPLACED = ("pyspark.pipelines", "dlt")
+_SESSION_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 _ABSENT = object()
 
 # Modules, the search path and the current folder belong to the process: one load at a time.
@@ -194,17 +195,22 @@ def _current_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _active_session(session: Any) -> Iterator[None]:
-    """Make `SparkSession.getActiveSession()` give the pipeline's session in this thread."""
+    """Have `getActiveSession()` and `builder.getOrCreate()` give the pipeline's session."""
     sessions = getattr(type(session), "_active_session", None)
     if sessions is None:
         yield
         return
     before = getattr(sessions, "session", None)
+    variables = {name: os.environ.get(name, _ABSENT) for name in _SESSION_VARIABLES}
     sessions.session = session
+    # The builder wants an address before it looks for the session that there is.
+    os.environ.setdefault("SPARK_REMOTE", "sc://localhost")
     try:
         yield
     finally:
         sessions.session = before
+        for name, value in variables.items():
+            _put_back(os.environ, name, value)
 
 
 def _put_back(target: Any, name: str, value: object) -> None:

@@ -215,7 +215,8 @@ class _SourceLoader(Loader):
         return self._modules.imported(self._source)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do: the module ran when it was created."""
+        """The module ran when it was created."""
+        _set_plain_loader(module, str(self._source.file.path))
 
 
 class _ModuleLoader(SourceFileLoader):
@@ -234,7 +235,16 @@ class _ModuleLoader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         self._environment.add_module(module.__name__, module)
+        _set_plain_loader(module, self.path)
         super().exec_module(module)
+
+
+def _set_plain_loader(module: ModuleType, path: str) -> None:
+    """Cut the way from a module to this load: functions take their modules along when pickled."""
+    loader = SourceFileLoader(module.__name__, path)
+    module.__loader__ = loader
+    if module.__spec__ is not None:
+        module.__spec__.loader = loader
 
 
 def _comes_from_other_source(error: BaseException) -> bool:
