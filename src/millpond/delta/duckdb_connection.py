@@ -32,6 +32,8 @@ def connect(
         "preserve_insertion_order": False,
         # Nothing is ever fetched from the network, whatever a query names.
         "autoinstall_known_extensions": False,
+        # A name in a query never means a variable of the program.
+        "python_enable_replacements": False,
         "temp_directory": str(temporary_folder) if temporary_folder is not None else "",
     }
     if threads is not None:

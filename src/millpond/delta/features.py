@@ -33,8 +33,18 @@ WRITER_FEATURES = READER_FEATURES | {
     "invariants",
 }
 
-# Features that bind a reader or writer only where the table makes use of them.
+# Features that bind a reader or writer only where the table makes use of them. delta-rs lists all
+# that it knows once a table has named features at all.
 _READER_IN_USE: Mapping[str, Callable[[Metadata], bool]] = {
+    **{
+        feature: lambda metadata: _has_type(metadata, "variant")
+        for feature in (
+            "variantType",
+            "variantType-preview",
+            "variantShredding",
+            "variantShredding-preview",
+        )
+    },
     "columnMapping": lambda metadata: (
         metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
     ),
@@ -119,7 +129,7 @@ def required_protocol(metadata: Metadata, current: Protocol | None = None) -> Pr
         reader.add("typeWidening")
     if metadata.configuration.get("delta.enableInCommitTimestamps") == "true":
         writer.add("inCommitTimestamp")
-    if _has_timestamp_ntz(metadata):
+    if _has_type(metadata, "timestamp_ntz"):
         reader.add("timestampNtz")
     if current is None:
         current = Protocol(min_reader_version=1, min_writer_version=2)
@@ -159,10 +169,8 @@ def _has_field_key(metadata: Metadata, prefix: str) -> bool:
     )
 
 
-def _has_timestamp_ntz(metadata: Metadata) -> bool:
-    return any(
-        data_type.typeName() == "timestamp_ntz" for data_type in _nested_types(metadata.schema)
-    )
+def _has_type(metadata: Metadata, name: str) -> bool:
+    return any(data_type.typeName() == name for data_type in _nested_types(metadata.schema))
 
 
 def _nested_types(data_type: DataType) -> Iterator[Any]:
