@@ -9,6 +9,7 @@ from millpond.errors.project import (
     PythonSyntaxError,
     SourceFileFailedError,
 )
+from millpond.project import find_spec, load_pipeline, load_spec
 
 
 def tables(pipeline):
@@ -135,3 +136,16 @@ def test_a_flow_with_the_name_of_a_tables_own_is_refused(project):
     )
     _, (error,) = project.load()
     assert isinstance(error, DuplicateFlowError)
+
+
+def test_a_folder_that_apache_spark_made_loads_as_it_is(project, tmp_path, monkeypatch):
+    from pyspark.pipelines.init_cli import init
+
+    monkeypatch.chdir(tmp_path)
+    init("made_by_spark")
+    folder = tmp_path.resolve() / "made_by_spark"
+    spec = load_spec(find_spec(folder))
+    assert spec.storage == folder / "pipeline-storage"
+    pipeline, problems = load_pipeline(spec, project.session)
+    assert problems == []
+    assert tables(pipeline) == ["example_python_materialized_view", "example_sql_materialized_view"]
