@@ -1,5 +1,7 @@
 """Expectation decorators: what they attach, where they may stand, how they may be named."""
 
+import functools
+
 import pytest
 
 from millpond import pipelines as dp
@@ -107,3 +109,23 @@ def test_names_and_rules_are_text(registry, error, arguments):
 def test_rules_are_given_as_a_dict(registry):
     with pytest.raises(ArgumentTypeError, match="expectations of dp"):
         dp.expect_all_or_drop(["a > 0"])
+
+
+def test_a_decorator_of_the_users_own_does_not_hide_expectations(registry):
+    def logged(function):
+        @functools.wraps(function)
+        def inner():
+            return [function()]
+
+        return inner
+
+    @dp.table
+    @dp.expect("above", "a")
+    @logged
+    @dp.expect_or_drop("below", "b")
+    def orders():
+        return "the frame"
+
+    assert registry.datasets[0].name.table == "orders"
+    assert rules_of(registry.datasets[0]) == [("above", "a", WARN), ("below", "b", DROP)]
+    assert registry.flows[0].query.function() == ["the frame"]

@@ -272,6 +272,23 @@ def test_a_query_function_must_need_no_arguments(registry):
     assert [flow.query.function() for flow in registry.flows] == ["north", "south"]
 
 
+def test_a_decorator_of_the_users_own_may_give_the_arguments(registry):
+    def with_region(function):
+        @functools.wraps(function)
+        def inner():
+            return function("north")
+
+        return inner
+
+    @dp.table
+    @with_region
+    def orders(region):
+        return region
+
+    assert registry.datasets[0].name.table == "orders"
+    assert registry.flows[0].query.function() == "north"
+
+
 def test_a_partial_function_is_a_query_function(registry):
     def sales(region):
         return region

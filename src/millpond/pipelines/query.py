@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Expectation, PythonQuery
@@ -24,33 +23,41 @@ if TYPE_CHECKING:
 QueryFunction = Callable[[], "DataFrame"]
 
 
-@dataclass(frozen=True)
 class CheckedFunction:
     """A query function with the expectations that stand above it, the topmost first.
 
     Expectations are kept beside the function, not on it: the same function may be decorated
-    again for another dataset.
+    again for another dataset. Like any wrapper, it shows the function's name and attributes.
     """
 
-    function: QueryFunction
-    expectations: tuple[Expectation, ...]
+    __wrapped__: QueryFunction
+
+    def __init__(self, function: QueryFunction, expectations: tuple[Expectation, ...]) -> None:
+        functools.update_wrapper(self, function)
+        self.expectations = expectations
 
     def __call__(self) -> DataFrame:
-        return self.function()
+        return self.__wrapped__()
 
 
 def split_expectations(
     decorated: Any, *, call: Arguments
 ) -> tuple[QueryFunction, tuple[Expectation, ...]]:
-    """Return the bare query function, and the expectations that were put on it.
+    """Return the query function, and the expectations that were put on it.
+
+    A decorator of the user's own may stand between two expectations; they count all the same.
 
     Raises:
         ArgumentTypeError: It is no function, or one that can't be called without arguments.
     """
     expectations: tuple[Expectation, ...] = ()
+    layer = decorated
+    while layer is not None:
+        if isinstance(layer, CheckedFunction):
+            expectations += layer.expectations
+        layer = getattr(layer, "__wrapped__", None)
     while isinstance(decorated, CheckedFunction):
-        expectations += decorated.expectations
-        decorated = decorated.function
+        decorated = decorated.__wrapped__
     if not is_function(decorated):
         raise ArgumentTypeError.from_function(call.api, decorated, where=call.where)
     if not _takes_no_arguments(decorated):
@@ -100,7 +107,7 @@ def check_unique(expectations: tuple[Expectation, ...], *, dataset: str) -> None
 
 def _takes_no_arguments(function: QueryFunction) -> bool:
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(function, follow_wrapped=False)
     except ValueError:  # a function written in C that does not tell
         return True
     try:
