@@ -83,6 +83,8 @@ def _partition_may_hold(file: AddFile, name: str, wanted: ColumnRange, data_type
     text = file.partition_values.get(name)
     if not text:
         return wanted.nulls
+    if wanted.low is None:
+        return False
     value = _parse(_number(text) if _is_number(data_type) else text, data_type)
     return value is None or _overlaps(value, value, wanted, data_type)
 

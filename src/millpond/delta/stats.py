@@ -63,9 +63,9 @@ class FileStats:
         value = json.loads(text, parse_float=Decimal)
         return cls(
             num_records=value.get("numRecords"),
-            min_values=value.get("minValues") or {},
-            max_values=value.get("maxValues") or {},
-            null_count=value.get("nullCount") or {},
+            min_values=_object(value.get("minValues")),
+            max_values=_object(value.get("maxValues")),
+            null_count=_object(value.get("nullCount")),
             tight_bounds=value.get("tightBounds") is not False,
         )
 
@@ -79,6 +79,10 @@ class FileStats:
                 "nullCount": self.null_count,
             }
         )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _dump(value: object) -> str:
