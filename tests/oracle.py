@@ -1,7 +1,8 @@
 """The closed form of REPLACE USING over plain Python values: what a target must hold, whatever came when.
 
-It knows nothing of batches, files or SQL: a group-by-max over every valid row ever read, with
-Spark's equality and order. Tables in the tests are compared with it as multisets.
+`expected` knows nothing of batches, files or SQL: a group-by-max over every valid row ever read,
+with Spark's equality and order. `following` is the rule for one batch, which is needed where rows
+came into the table by another way. Tables in the tests are compared with both as multisets.
 """
 
 from __future__ import annotations
@@ -52,20 +53,49 @@ def expected(
     rows: Iterable[Row], *, keys: tuple[str, ...], sequence: Callable[[Row], Any]
 ) -> list[Row]:
     """The rows that are at the highest sequence of their key, each as often as it was read."""
-    groups: dict[Any, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(canonical(row[key]) for key in keys), []).append(row)
     kept: list[Row] = []
-    for group in groups.values():
-        highest = max((sequence(row) for row in group), key=cmp_to_key(compare))
+    for group in _by_key(rows, keys).values():
+        highest = _highest(group, sequence)
         kept.extend(row for row in group if compare(sequence(row), highest) == 0)
     return kept
+
+
+def following(
+    stored: Iterable[Row],
+    batch: Iterable[Row],
+    *,
+    keys: tuple[str, ...],
+    sequence: Callable[[Row], Any],
+) -> list[Row]:
+    """The rows of the target after a batch of valid rows; stored rows count whoever wrote them."""
+    target = _by_key(stored, keys)
+    for key, group in _by_key(batch, keys).items():
+        newest = _highest(group, sequence)
+        incoming = [row for row in group if compare(sequence(row), newest) == 0]
+        held = target.get(key, [])
+        order = compare(newest, _highest(held, sequence)) if held else 1
+        if order > 0:
+            target[key] = incoming
+        elif order == 0:
+            target[key] = held + incoming
+    return [row for group in target.values() for row in group]
 
 
 def multiset(rows: Iterable[Row], *, columns: Iterable[str]) -> Counter[Any]:
     """Rows as a multiset of the named columns."""
     names = list(columns)
     return Counter(tuple(canonical(row[name]) for name in names) for row in rows)
+
+
+def _by_key(rows: Iterable[Row], keys: tuple[str, ...]) -> dict[Any, list[Row]]:
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(canonical(row[key]) for key in keys), []).append(row)
+    return groups
+
+
+def _highest(rows: Iterable[Row], sequence: Callable[[Row], Any]) -> Any:
+    return max((sequence(row) for row in rows), key=cmp_to_key(compare))
 
 
 def _compare_parts(left: Iterable[Any], right: Iterable[Any]) -> int:

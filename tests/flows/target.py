@@ -65,23 +65,33 @@ def stage(
         fields.append(StructField(SEQUENCE_COLUMN, sequence_type))
         for row, more in zip(rows, extra, strict=True):
             more[SEQUENCE_COLUMN] = hidden_sequence(row)
-    arrow = to_arrow_schema(StructType(fields))
-    table = pa.Table.from_pylist(
-        [{**row, **more} for row, more in zip(rows, extra, strict=True)], schema=arrow
-    )
-    paths = []
+    whole = [{**row, **more} for row, more in zip(rows, extra, strict=True)]
     folder.mkdir(parents=True, exist_ok=True)
-    if rows:
-        size = -(-len(rows) // files)
-        for start in range(0, len(rows), size):
-            paths.append(folder / f"staged-{next(_numbers)}.parquet")
-            pq.write_table(table.slice(start, size), paths[-1])
+    size = -(-len(rows) // files) or 1
+    paths = [
+        write_parquet(
+            folder / f"staged-{next(_numbers)}.parquet",
+            whole[start : start + size],
+            StructType(fields),
+        )
+        for start in range(0, len(rows), size)
+    ]
     return StagedBatch(
         files=tuple(paths),
         schema=schema,
         sequence_type=sequence_type if hidden_sequence is not None else None,
         expectations=tuple(rule.expectation for rule in rules),
     )
+
+
+def write_parquet(path: Path, rows: Sequence[Row], schema: StructType) -> Path:
+    pq.write_table(arrow_table(rows, schema), path)
+    return path
+
+
+def arrow_table(rows: Iterable[Row], schema: StructType) -> pa.Table:
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=arrow)
 
 
 @dataclass
@@ -168,8 +178,7 @@ class Target:
         """Append rows as a user would, with a program that is not millpond."""
         from deltalake import write_deltalake
 
-        data = pa.Table.from_pylist([dict(r) for r in rows], schema=to_arrow_schema(self.schema))
-        write_deltalake(self.path, data, mode="append")
+        write_deltalake(self.path, arrow_table(rows, self.schema), mode="append")
 
     def optimize(self) -> None:
         """Compact the files with a program that is not millpond."""

@@ -124,23 +124,25 @@ def read_batch(
         empty = _select(batch, [*schema.fields, *hidden_columns], source=None, condition="false")
         return BatchRows(sql=empty, rows_read=0, rows_dropped=0, expectations=counts)
     source = parquet_sql(batch.files)
-    met = {
-        expectation.name: f"{quote(EXPECTATION_COLUMN.format(index=index))} IS TRUE"
-        for index, expectation in enumerate(batch.expectations)
-    }
-    drops = [met[e.name] for e in batch.expectations if e.action is ExpectationAction.DROP]
+    met = [
+        f"{quote(EXPECTATION_COLUMN.format(index=index))} IS TRUE"
+        for index in range(len(batch.expectations))
+    ]
+    drops = [
+        condition
+        for expectation, condition in zip(batch.expectations, met, strict=True)
+        if expectation.action is ExpectationAction.DROP
+    ]
     kept = " AND ".join(drops) or "true"
-    row = connection.execute(
-        "SELECT "
-        + ", ".join(["count(*)", *(f"count(*) FILTER ({c})" for c in [kept, *met.values()])])
-        + f" FROM {source}"
+    counted = ", ".join(f"count(*) FILTER ({condition})" for condition in ["true", kept, *met])
+    rows_read, rows_kept, *passed = connection.execute(
+        f"SELECT {counted} FROM {source}"
     ).fetchall()[0]
-    rows_read, rows_kept, passed = row[0], row[1], row[2:]
     counts = tuple(
-        ExpectationCount(e.name, e.action, count, rows_read - count)
-        for e, count in zip(batch.expectations, passed, strict=True)
+        ExpectationCount(expectation.name, expectation.action, count, rows_read - count)
+        for expectation, count in zip(batch.expectations, passed, strict=True)
     )
-    for expectation, count in zip(batch.expectations, counts, strict=True):
+    for expectation, count, condition in zip(batch.expectations, counts, met, strict=True):
         if expectation.action is ExpectationAction.FAIL and count.failed:
             raise _violation(
                 connection,
@@ -148,7 +150,7 @@ def read_batch(
                 context,
                 expectation=expectation,
                 failed_rows=count.failed,
-                condition=f"NOT ({met[expectation.name]})",
+                condition=f"NOT ({condition})",
             )
     return BatchRows(
         sql=_select(batch, [*schema.fields, *hidden_columns], source=source, condition=kept),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from millpond.delta import Transaction
+from millpond.delta import Snapshot, Transaction
 from millpond.errors.delta import CommitConflictError
 from millpond.errors.flows import TooManyCommitConflictsError
 from millpond.flows.batch import BatchContext, BatchResult
@@ -29,14 +29,18 @@ def commit_once(context: BatchContext, attempt: Attempt, *, operation: str) -> B
     """
 
     def numbered(transaction: Transaction) -> BatchResult:
-        snapshot = transaction.snapshot
-        if snapshot.app_versions.get(context.app_id, -1) >= context.batch_id:
-            return BatchResult(version=snapshot.version, committed=False)
+        if holds_batch(transaction.snapshot, context):
+            return BatchResult(version=transaction.snapshot.version, committed=False)
         result = attempt(transaction)
         transaction.set_app_version(context.app_id, context.batch_id)
         return result
 
     return commit_changes(context, numbered, operation=operation)
+
+
+def holds_batch(snapshot: Snapshot, context: BatchContext) -> bool:
+    """Whether a commit up to this snapshot carries the batch's number or a later one."""
+    return snapshot.app_versions.get(context.app_id, -1) >= context.batch_id
 
 
 def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -> BatchResult:

@@ -1,8 +1,10 @@
 """How Spark compares values, as DuckDB SQL: which are equal, and which is the greater.
 
-For plain types the two agree, as the tests of this module show: NaN equals NaN and is greater than
-any number, -0.0 equals 0.0, strings and binary compare by their bytes. They part over structs and
-arrays: a null inside is the least value to Spark, the greatest to DuckDB.
+Most types agree: strings and binary compare by their bytes, NaN equals NaN and is greater than any
+number, -0.0 equals 0.0. Two do not. Within structs and arrays, a null is the least value to Spark,
+the greatest to DuckDB. And Parquet's statistics leave NaN out, but DuckDB trusts them: whatever
+it can compare with them (a filter, a join's range of keys) loses the rows with NaN. So values of
+these types are compared by sort keys, which no statistics say anything about.
 """
 
 from __future__ import annotations
@@ -14,22 +16,27 @@ from millpond.delta import quote
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-_NESTED = frozenset({"struct", "array"})
+_KEYED = frozenset({"float", "double", "struct", "array"})
 
 
-def is_same(left: str, right: str) -> str:
-    """SQL that is true where Spark takes two values of one type for the same, null for null."""
-    return f"{left} IS NOT DISTINCT FROM {right}"
+def is_plain(data_type: DataType) -> bool:
+    """Whether values of the type are compared as they are."""
+    return data_type.typeName() not in _KEYED
 
 
 def rank(value: str, data_type: DataType) -> str:
-    """SQL for a value that DuckDB orders and equates as Spark does `value`; null stays null.
+    """SQL for what DuckDB equates and orders as Spark does `value`; null stays null.
 
-    Only values of one type may be compared with each other.
+    Only ranks of values of one type may be compared with each other.
     """
-    if data_type.typeName() not in _NESTED:
+    if is_plain(data_type):
         return value
     return f"CASE WHEN {value} IS NOT NULL THEN {_sort_key(value, data_type, depth=0)} END"
+
+
+def is_same(left: str, right: str) -> str:
+    """SQL that is true where two ranks are the same, null and null among them."""
+    return f"{left} IS NOT DISTINCT FROM {right}"
 
 
 def _sort_key(value: str, data_type: DataType, *, depth: int) -> str:

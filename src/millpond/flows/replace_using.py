@@ -52,7 +52,7 @@ from millpond.flows.batch import (
 )
 from millpond.flows.commits import commit_once
 from millpond.flows.connection import cursor
-from millpond.flows.ordering import is_same, rank
+from millpond.flows.ordering import is_plain, is_same, rank
 from millpond.flows.removal import remove_rows
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class Comparison:
         return (self.sequence,) if self.is_sequence_hidden else ()
 
     def key_of(self, rows: str) -> list[str]:
-        """SQL for the key columns of a relation with the target's columns."""
-        return [f"{rows}.{quote(key.name)}" for key in self.keys]
+        """SQL for what tells the keys of a relation with the target's columns apart."""
+        return [rank(f"{rows}.{quote(key.name)}", key.dataType) for key in self.keys]
 
     def rank_of(self, rows: str) -> str:
         """SQL by which its rows are compared."""
@@ -242,9 +242,11 @@ def _find_stored(
 
 
 def _ranges(connection: DuckDBPyConnection, comparison: Comparison) -> dict[str, ColumnRange]:
-    """The values of each key column in the batch."""
+    """The values of the key columns in the batch, where statistics can be compared with them."""
     ranges = {}
     for i, key in enumerate(comparison.keys):
+        if not is_plain(key.dataType):
+            continue
         low, high, nulls = connection.execute(
             f"SELECT min(k{i}), max(k{i}), bool_or(k{i} IS NULL) FROM heads"
         ).fetchall()[0]
