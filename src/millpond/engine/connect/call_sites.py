@@ -1,0 +1,88 @@
+"""Remembers the line of user code that built each part of a plan.
+
+PySpark gives a call site to expressions only. Each part of a plan has a number, drawn when it is
+built; here the number's drawing is watched.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+
+import pyspark
+from pyspark.sql.connect.plan import LogicalPlan
+
+import millpond
+from millpond.errors import SourceLocation
+from millpond.pipelines.registry import file_location
+
+_LIBRARIES = (
+    *(str(Path(str(module.__file__)).parent) + os.sep for module in (pyspark, millpond)),
+    sysconfig.get_path("stdlib") + os.sep,
+    "<frozen ",
+)
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A line of user code.
+
+    Attributes:
+        function: What it called there: a method of a DataFrame or session.
+    """
+
+    location: SourceLocation
+    function: str
+
+
+_SITES: dict[int, CallSite] = {}
+
+
+def watch() -> None:
+    """Remember call sites from now on. Watching twice is as good as once."""
+    draw = LogicalPlan._fresh_plan_id  # noqa: SLF001 - the only place that all plans come through
+    if getattr(draw, "is_watched", False):
+        return
+
+    def watched() -> int:
+        number: int = draw()
+        site = call_site()
+        if site is not None:
+            _SITES[number] = site
+        return number
+
+    watched.is_watched = True  # type: ignore[attr-defined]
+    LogicalPlan._fresh_plan_id = staticmethod(watched)  # noqa: SLF001 - see above
+
+
+def site_of(plan_id: int) -> CallSite | None:
+    """Where the part of a plan with this number was built."""
+    return _SITES.get(plan_id)
+
+
+def call_site() -> CallSite | None:
+    """The innermost line of user code that is running, or `None`."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack() reads every file
+    function = ""
+    while frame is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
+        if not frame.f_code.co_name.startswith(("_", "<")):
+            function = frame.f_code.co_name
+        frame = frame.f_back
+    if frame is None:
+        return None
+    return CallSite(file_location(frame.f_code.co_filename, frame.f_lineno), function)
+
+
+def user_line(traceback: TracebackType | None) -> SourceLocation | None:
+    """The innermost line of user code in a traceback."""
+    found: SourceLocation | None = None
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith(_LIBRARIES):
+            found = file_location(file, traceback.tb_lineno)
+        traceback = traceback.tb_next
+    return found

@@ -1,0 +1,56 @@
+"""Walks the protobuf messages of Spark Connect plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.message import Message
+from pyspark.sql.connect import proto
+
+RELATION = proto.Relation.DESCRIPTOR.full_name
+EXPRESSION = proto.Expression.DESCRIPTOR.full_name
+
+
+def children(message: Message) -> Iterator[Message]:
+    """The messages directly inside a message, those in lists and maps included."""
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is None:
+            continue
+        if not descriptor.is_repeated:
+            yield value
+        elif descriptor.message_type.GetOptions().map_entry:
+            yield from (item for item in value.values() if isinstance(item, Message))
+        else:
+            yield from value
+
+
+def name_of(message: Message) -> str:
+    return str(message.DESCRIPTOR.full_name)
+
+
+def input_relations(relation: Message) -> Iterator[Any]:
+    """The relations directly below a relation, in order."""
+    for child in children(relation):
+        if name_of(child) == RELATION:
+            yield child
+        else:
+            yield from input_relations(child)
+
+
+def own_expressions(message: Message) -> Iterator[Any]:
+    """Every expression of a relation, nested ones included, not those of relations below it."""
+    for child in children(message):
+        if name_of(child) == RELATION:
+            continue
+        if name_of(child) == EXPRESSION:
+            yield child
+        yield from own_expressions(child)
+
+
+def leaves(relation: Any) -> Iterator[Any]:
+    """Relations that read a table or hold SQL text, from first to last; subqueries included."""
+    if relation.WhichOneof("rel_type") in {"read", "sql", "relation_changes"}:
+        yield relation
+    for child in input_relations(relation):
+        yield from leaves(child)

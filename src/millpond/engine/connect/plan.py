@@ -1,0 +1,208 @@
+"""A query as a Spark Connect plan whose reads are found, and can be bound to inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.connect import proto
+
+from millpond.definitions import SqlQuery
+from millpond.engine.connect.messages import leaves
+from millpond.engine.connect.operators import describe
+from millpond.engine.connect.reads import location_of, table_read
+from millpond.engine.protocol import Binder, Input, PlanInput, TableRead
+from millpond.engine.shapes import check
+from millpond.engine.sqltext.analysis import CanRead, TextAnalysis, analyse
+from millpond.engine.sqltext.source import QueryText
+from millpond.errors import SourceLocation
+from millpond.errors.engine import CyclicViewError, UnsupportedReadError
+
+# An input in the place of a read.
+InputRelation = Callable[[Input], Any]
+PLACEHOLDER = "__millpond_input_{number}"
+# PySpark numbers the parts of plans from 0 on; parts that are added here must not meet them.
+_FIRST_PLAN_NUMBER = 1 << 40
+_NOWHERE = SourceLocation("<spark.sql>")
+
+
+@dataclass(frozen=True)
+class ConnectPlan:
+    """A relation, with what each of its leaves reads.
+
+    Attributes:
+        subject: What messages call the query.
+        sources: For each leaf in order: a read, the text of a query, or `None` where the engine
+            reads files by itself.
+        is_streaming: Whether its rows are a stream.
+    """
+
+    relation: Any
+    location: SourceLocation
+    sources: tuple[TableRead | TextAnalysis | None, ...]
+    is_streaming: bool = False
+    text: QueryText | None = None
+
+    @property
+    def reads(self) -> tuple[TableRead, ...]:
+        found: list[TableRead] = []
+        for source in self.sources:
+            if isinstance(source, TextAnalysis):
+                found.extend(source.reads)
+            elif source is not None:
+                found.append(source)
+        return tuple(found)
+
+    def bind(self, binder: Binder, input_relation: InputRelation) -> Any:
+        """The relation with an input in the place of every read.
+
+        Raises:
+            CyclicViewError: A view among the inputs reads itself.
+        """
+        return _Binding(binder, input_relation).bind(self, ())
+
+
+def plan_of_text(query: SqlQuery, *, can_read: CanRead) -> ConnectPlan:
+    """The plan of an SQL query.
+
+    Raises:
+        MillpondError: It can't be read, or does what no flow supports.
+    """
+    text = QueryText.of_query(query)
+    relation = proto.Relation(sql=proto.SQL(query=query.text))
+    analysis = analyse(text, can_read=can_read)
+    operators, streaming = analysis.operators({}, reads_stream=_reads_stream)
+    check(operators)
+    return ConnectPlan(relation, query.location, (analysis,), streaming, text)
+
+
+def plan_of_relation(
+    relation: Any,
+    *,
+    location: SourceLocation,
+    can_read: CanRead,
+    catalog: str | None = None,
+    schema: str | None = None,
+) -> ConnectPlan:
+    """The plan of a DataFrame.
+
+    Raises:
+        MillpondError: It reads what can't be read, or does what no flow supports.
+    """
+    externals = _externals(relation)
+    sources = [
+        _source(leaf, can_read=can_read, catalog=catalog, schema=schema, externals=externals)
+        for leaf in leaves(relation)
+    ]
+    operators, streaming = describe(relation, sources)
+    check(operators)
+    return ConnectPlan(relation, location, tuple(sources), streaming)
+
+
+def _source(
+    leaf: Any,
+    *,
+    can_read: CanRead,
+    catalog: str | None,
+    schema: str | None,
+    externals: frozenset[str],
+) -> TableRead | TextAnalysis | None:
+    kind = leaf.WhichOneof("rel_type")
+    if kind == "read":
+        return table_read(leaf, catalog=catalog, schema=schema)
+    if kind == "relation_changes":
+        raise UnsupportedReadError.of(
+            "Reading the changes of a table",
+            where=location_of(leaf),
+            instead="read the table itself, or stream it with the option skipChangeCommits",
+        )
+    text = QueryText(leaf.sql.query, location_of(leaf) or _NOWHERE, catalog=catalog, schema=schema)
+    return analyse(text, can_read=can_read, external=externals)
+
+
+def _externals(relation: Any) -> frozenset[str]:
+    """Names of DataFrames that SQL texts of a plan refer to."""
+    from millpond.engine.connect.messages import input_relations
+
+    found: set[str] = set()
+    if relation.WhichOneof("rel_type") == "with_relations":
+        found.update(
+            reference.subquery_alias.alias
+            for reference in relation.with_relations.references
+            if reference.WhichOneof("rel_type") == "subquery_alias"
+        )
+    for child in input_relations(relation):
+        found |= _externals(child)
+    return frozenset(found)
+
+
+def _reads_stream(read: TableRead) -> bool:
+    return read.streaming
+
+
+class _Binding:
+    """One binding of a plan, the plans of its views included."""
+
+    def __init__(self, binder: Binder, input_relation: InputRelation) -> None:
+        self._binder = binder
+        self._input_relation = input_relation
+        self._number = 0
+        self._plan_number = _FIRST_PLAN_NUMBER
+
+    def bind(self, plan: ConnectPlan, above: tuple[int, ...]) -> Any:
+        bound = proto.Relation()
+        bound.CopyFrom(plan.relation)
+        above = (*above, id(plan))
+        for leaf, source in zip([*leaves(bound)], plan.sources, strict=True):
+            if isinstance(source, TextAnalysis):
+                self._bind_text(leaf, source, above)
+            elif source is not None:
+                self._bind_read(leaf, source, above)
+        return bound
+
+    def _bind_read(self, leaf: Any, read: TableRead, above: tuple[int, ...]) -> None:
+        relation = proto.Relation()
+        relation.common.CopyFrom(leaf.common)
+        found = self._input(read, above)
+        if read.name:
+            # The table's name still qualifies its columns, as in col("t.c").
+            relation.subquery_alias.input.CopyFrom(found)
+            relation.subquery_alias.alias = read.name[-1]
+        else:
+            found.common.CopyFrom(leaf.common)
+            relation = found
+        leaf.CopyFrom(relation)
+
+    def _bind_text(self, leaf: Any, analysis: TextAnalysis, above: tuple[int, ...]) -> None:
+        names = [self._placeholder() for _ in analysis.references]
+        relation = proto.Relation()
+        relation.common.CopyFrom(leaf.common)
+        root = relation.with_relations.root
+        root.sql.CopyFrom(leaf.sql)
+        root.sql.query = analysis.bound(names)
+        for name, read in zip(names, analysis.reads, strict=True):
+            reference = relation.with_relations.references.add()
+            self._plan_number += 1
+            reference.common.plan_id = self._plan_number
+            reference.subquery_alias.input.CopyFrom(self._input(read, above))
+            reference.subquery_alias.alias = name
+        if names:
+            leaf.CopyFrom(relation)
+        else:
+            leaf.sql.query = root.sql.query
+
+    def _placeholder(self) -> str:
+        self._number += 1
+        return PLACEHOLDER.format(number=self._number)
+
+    def _input(self, read: TableRead, above: Sequence[int]) -> Any:
+        found = self._binder(read)
+        if not isinstance(found, PlanInput):
+            return self._input_relation(found)
+        if not isinstance(found.plan, ConnectPlan):
+            message = f"a plan of another engine: {type(found.plan).__name__}"
+            raise TypeError(message)
+        if id(found.plan) in above:
+            raise CyclicViewError.through(".".join(read.name), where=read.location)
+        return self.bind(found.plan, tuple(above))

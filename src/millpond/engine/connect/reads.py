@@ -1,0 +1,91 @@
+"""The reads of a plan: named tables, paths, and the tables that SQL text names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millpond.engine.connect.call_sites import site_of
+from millpond.engine.protocol import TableRead
+from millpond.engine.sqltext.references import FILE_FORMATS
+from millpond.errors import SourceLocation
+from millpond.errors.engine import UnsupportedReadError, UnsupportedStreamingSourceError
+from millpond.names import split_name
+
+
+def location_of(relation: Any) -> SourceLocation | None:
+    site = site_of(relation.common.plan_id)
+    return site.location if site else None
+
+
+def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead | None:
+    """What a relation of kind `read` reads, or `None` where the engine reads files by itself.
+
+    Raises:
+        UnsupportedStreamingSourceError: It streams from something that is no Delta table.
+        UnsupportedReadError: Its format is none that millpond knows.
+    """
+    read, where = relation.read, location_of(relation)
+    kind = read.WhichOneof("read_type")
+    if kind == "named_table":
+        return _named(relation, catalog=catalog, schema=schema)
+    source = read.data_source
+    format_name = (source.format or "delta").lower()
+    if format_name == "delta":
+        return _delta_path(relation)
+    if read.is_streaming:
+        raise UnsupportedStreamingSourceError.of(f"The format {format_name}", where=where)
+    if format_name not in FILE_FORMATS:
+        raise UnsupportedReadError.of(
+            f"The format {format_name}",
+            where=where,
+            instead="read a table, a Delta path, or files of format "
+            + ", ".join(sorted(FILE_FORMATS)),
+        )
+    return None
+
+
+def _named(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead:
+    table, where = relation.read.named_table, location_of(relation)
+    parts = split_name(table.unparsed_identifier, where=where)
+    if len(parts) == 2 and parts[0].lower() == "live":
+        parts = parts[1:]
+    is_path = len(parts) == 2 and parts[0].lower() == "delta"
+    if len(parts) > 3:
+        raise UnsupportedReadError.of(
+            f"The table name {table.unparsed_identifier}, which has more than three parts,",
+            where=where,
+            instead="give catalog.schema.table",
+        )
+    return TableRead(
+        name=() if is_path else parts,
+        path=parts[1] if is_path else None,
+        streaming=relation.read.is_streaming,
+        options={key.lower(): value for key, value in table.options.items()},
+        location=where,
+        catalog=catalog,
+        schema=schema,
+    )
+
+
+def _delta_path(relation: Any) -> TableRead:
+    source, where = relation.read.data_source, location_of(relation)
+    options = {key.lower(): value for key, value in source.options.items()}
+    paths = [*source.paths]
+    path = options.pop("path", None)
+    if path is not None:
+        paths.append(path)
+    if len(paths) != 1:
+        raise UnsupportedReadError.of(
+            f"A Delta read of {len(paths)} paths",
+            where=where,
+            instead='give one path: spark.read.format("delta").load(path)',
+        )
+    if source.schema:
+        raise UnsupportedReadError.of(
+            "A Delta read with a schema of its own",
+            where=where,
+            instead="leave schema() out: a Delta table has its columns",
+        )
+    return TableRead(
+        path=paths[0], streaming=relation.read.is_streaming, options=options, location=where
+    )

@@ -1,0 +1,346 @@
+"""The embedded engine: `Engine` of the protocol, on Sail.
+
+Heavy packages are imported when the first engine starts, beside the start of its server.
+"""
+
+from __future__ import annotations
+
+import atexit
+import inspect
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from millpond.definitions import Expectation, PythonQuery, Query, SqlQuery
+from millpond.engine.embedded.server import DEFAULT_CONFIGURATION, Server, Sessions
+from millpond.engine.protocol import Binder, QueryPlan, StagedBatch
+from millpond.errors import MillpondError, SourceLocation
+from millpond.errors.engine import (
+    InvalidSequenceError,
+    QueryAnalysisError,
+    QueryFunctionError,
+    QueryFunctionResultError,
+)
+from millpond.names import DEFAULT_CATALOG, DEFAULT_SCHEMA
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, SparkSession
+    from pyspark.sql.types import StructType
+
+    from millpond.engine.connect.plan import ConnectPlan
+
+_QUERY = SourceLocation("<query>", 1, 1)
+
+
+class EmbeddedEngine:
+    """Runs Spark queries on Sail, in this process.
+
+    Args:
+        configuration: Settings that every session gets, and `spark.conf.get` tells.
+        catalog: Default catalog for names in queries that say none.
+        schema: Default schema, likewise.
+
+    Raises:
+        EngineConfigurationError: The engine refuses a setting.
+    """
+
+    def __init__(
+        self,
+        *,
+        configuration: Mapping[str, str] | None = None,
+        catalog: str = DEFAULT_CATALOG,
+        schema: str = DEFAULT_SCHEMA,
+    ) -> None:
+        self._catalog = catalog
+        self._schema = schema
+        self._closed = False
+        self._server = _started_beside(_import_connect)
+        from millpond.engine.connect import call_sites
+        from millpond.engine.connect.functions import RegisteredFunctions
+        from millpond.engine.connect.guard import DefinitionGuard
+        from millpond.engine.connect.session import PipelineSession
+        from millpond.engine.embedded.inputs import Inputs
+
+        atexit.register(self.close)
+        call_sites.watch()
+        settings = {**DEFAULT_CONFIGURATION, **(configuration or {})}
+        self._inputs = Inputs()
+        self._functions = RegisteredFunctions()
+        self._sessions = Sessions(self._server.url, settings, self._functions)
+        self._guard = DefinitionGuard(self._inputs.relation, self._can_read)
+        self._session: Any = PipelineSession(
+            self._server.url, guard=self._guard, functions=self._functions
+        )
+        try:
+            self._sessions.client()
+            self._session.client.set_all(settings)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def session(self) -> SparkSession:
+        """The session that source files see as `spark`."""
+        return self._session
+
+    def defining(self, binder: Binder) -> AbstractContextManager[None]:
+        """While open, user code may build queries and ask for schemas, but not run or write."""
+        return self._guard.open(binder)
+
+    def plan(self, query: Query) -> QueryPlan:
+        """Evaluate a flow's query, calling the user's function where it is one.
+
+        Raises:
+            MillpondError: The text can't be read, the function fails or returns no DataFrame, or
+                the query holds an operation that no flow supports.
+        """
+        from millpond.engine.connect.plan import plan_of_relation, plan_of_text
+
+        if isinstance(query, SqlQuery):
+            return plan_of_text(query, can_read=self._can_read)
+        frame = self._call(query)
+        relation = frame._plan.to_proto(self._session.client).root  # noqa: SLF001 - the plan itself
+        return plan_of_relation(
+            relation,
+            location=query.location,
+            can_read=self._can_read,
+            catalog=query.catalog,
+            schema=query.schema,
+        )
+
+    def schema(self, plan: QueryPlan, binder: Binder) -> StructType:
+        """Analyse the plan over bound inputs and return its columns. Reads no data."""
+        from millpond.engine.embedded.columns import check_names
+
+        own = _own(plan)
+        found = self._analyse(own, own.bind(binder, self._inputs.relation))
+        check_names(found, where=own.location)
+        return found
+
+    def check_expectation(self, expectation: Expectation, schema: StructType) -> None:
+        """Raise a `MillpondError` unless the constraint is one boolean expression on a row."""
+        from millpond.engine.embedded.expectations import check_constraint
+
+        check_constraint(
+            expectation,
+            schema,
+            client=self._sessions.client(),
+            python_functions=self._functions.names,
+        )
+
+    def parse_schema(self, text: str) -> StructType:
+        """Read columns written as Spark DDL, such as `a INT, b STRING NOT NULL`.
+
+        Raises:
+            QueryAnalysisError: The text can't be read.
+        """
+        from pyspark.errors import PySparkException
+        from pyspark.sql.types import StructType
+
+        from millpond.engine.connect.failures import message_of
+
+        subject = f"The schema {text!r}"
+        try:
+            found = self._sessions.client()._analyze("ddl_parse", ddl_string=text).parsed  # noqa: SLF001 - as createDataFrame does
+        except PySparkException as error:
+            raise QueryAnalysisError.of(
+                message_of(error), subject=subject, where=None, detail=""
+            ) from error
+        if not isinstance(found, StructType):
+            raise QueryAnalysisError.of(
+                "it is a type, not a list of columns", subject=subject, where=None, detail=""
+            )
+        return found
+
+    def sequence_type(self, sequence_by: str | Column, schema: StructType) -> object:
+        """Return the Spark type of a sequence expression over a query's columns.
+
+        Raises:
+            InvalidSequenceError: It is no expression over these columns.
+        """
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect import proto
+
+        from millpond.engine.connect.failures import message_of
+        from millpond.engine.embedded.columns import named, sequence_expression
+        from millpond.engine.embedded.inputs import empty_relation
+
+        client = self._sessions.client()
+        relation = proto.Relation()
+        relation.project.input.CopyFrom(empty_relation(schema))
+        expression = sequence_expression(sequence_by, schema, client)
+        relation.project.expressions.append(named(expression, "sequence"))
+        try:
+            return client.schema(proto.Plan(root=relation)).fields[0].dataType
+        except PySparkException as error:
+            raise InvalidSequenceError.of(f"can't be analysed: {message_of(error)}") from error
+
+    def stage(
+        self,
+        plan: QueryPlan,
+        binder: Binder,
+        *,
+        folder: Path,
+        expectations: Sequence[Expectation] = (),
+        sequence_by: str | Column | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+    ) -> StagedBatch:
+        """Run the bound plan once and write its rows as Parquet below `folder`.
+
+        Raises:
+            MillpondError: The plan can't be analysed, or fails while it runs.
+        """
+        from millpond.engine.embedded.staging import stage
+
+        own = _own(plan)
+        return stage(
+            own,
+            own.bind(binder, self._inputs.relation),
+            client=self._sessions.client(spark_conf),
+            folder=folder,
+            expectations=expectations,
+            sequence_by=sequence_by,
+        )
+
+    def query(
+        self, text: str, binder: Binder, *, catalog: str | None = None, schema: str | None = None
+    ) -> pa.Table:
+        """Run one SQL query for a user and return its rows.
+
+        Raises:
+            MillpondError: It is not one query, can't be analysed, or fails while it runs.
+        """
+        from pyspark.sql.connect import proto
+
+        from millpond.engine.connect.failures import running
+
+        query = SqlQuery(
+            text,
+            _QUERY,
+            file_text=text,
+            catalog=catalog or self._catalog,
+            schema=schema or self._schema,
+        )
+        plan = _own(self.plan(query))
+        root = plan.bind(binder, self._inputs.relation)
+        self._analyse(plan, root)
+        with running(plan):
+            table, *_ = self._sessions.client().to_table(proto.Plan(root=root), {})
+        return table
+
+    def close(self) -> None:
+        """End all sessions and the server. Closing twice is as good as once."""
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        self._session.client.close()
+        self._sessions.close()
+        self._server.stop()
+        self._inputs.close()
+
+    def _call(self, query: PythonQuery) -> Any:
+        from pyspark.sql.connect.dataframe import DataFrame
+
+        name = getattr(inspect.unwrap(query.function), "__name__", "of this flow")
+        with (
+            self._guard.names_in(catalog=query.catalog, schema=query.schema),
+            _active(self._session, self._server.url),
+        ):
+            try:
+                frame = query.function()
+            except MillpondError:
+                raise
+            except Exception as error:
+                where = _line_of(error) or query.location
+                raise QueryFunctionError.raised(name, error, where=where) from error
+        if not isinstance(frame, DataFrame):
+            raise QueryFunctionResultError.of(name, frame, where=query.location)
+        return frame
+
+    def _analyse(self, plan: ConnectPlan, root: Any) -> StructType:
+        from pyspark.sql.connect import proto
+
+        from millpond.engine.connect.failures import analysing
+
+        with analysing(plan):
+            return self._sessions.client().schema(proto.Plan(root=root))
+
+    def _can_read(self, text: str) -> bool:
+        """Whether Sail can parse a text; tables that it does not find are no matter."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect import proto
+
+        from millpond.engine.connect.failures import is_syntax_error
+
+        root = proto.Relation(sql=proto.SQL(query=text))
+        try:
+            self._sessions.client().schema(proto.Plan(root=root))
+        except PySparkException as error:
+            return not is_syntax_error(error)
+        return True
+
+
+def _own(plan: QueryPlan) -> ConnectPlan:
+    from millpond.engine.connect.plan import ConnectPlan
+
+    if not isinstance(plan, ConnectPlan):
+        message = f"a plan of another engine: {type(plan).__name__}"
+        raise TypeError(message)
+    return plan
+
+
+def _import_connect() -> None:
+    import millpond.engine.connect.session
+    import millpond.engine.embedded.inputs  # noqa: F401 - imported to be ready
+
+
+def _started_beside(work: Callable[[], None]) -> Server:
+    """Start a server in a thread while `work` is done here."""
+    started: list[Server] = []
+    failed: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            started.append(Server())
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            failed.append(error)
+
+    thread = threading.Thread(target=start, name="millpond-sail-start")
+    thread.start()
+    try:
+        work()
+    finally:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return started[0]
+
+
+@contextmanager
+def _active(session: Any, url: str) -> Iterator[None]:
+    """Let `SparkSession.getActiveSession()` and `builder.getOrCreate()` find the session."""
+    sessions = type(session)._active_session  # noqa: SLF001 - a slot for each thread
+    before = getattr(sessions, "session", None)
+    remote = os.environ.get("SPARK_REMOTE")
+    sessions.session = session
+    os.environ["SPARK_REMOTE"] = url
+    try:
+        yield
+    finally:
+        sessions.session = before
+        if remote is None:
+            os.environ.pop("SPARK_REMOTE", None)
+        else:
+            os.environ["SPARK_REMOTE"] = remote
+
+
+def _line_of(error: BaseException) -> SourceLocation | None:
+    """The innermost line of user code in an exception's traceback."""
+    from millpond.engine.connect.call_sites import user_line
+
+    return user_line(error.__traceback__)

@@ -1,0 +1,92 @@
+"""Puts inputs into plans: Delta tables, Parquet files, and no rows at all, as Sail reads them."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, assert_never
+from urllib.parse import quote
+
+from pyspark.sql.connect import proto
+from pyspark.sql.types import StructType
+
+from millpond.engine.protocol import DeltaInput, EmptyInput, Input, ParquetInput, PlanInput
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=+-]+\Z")
+
+
+class Inputs:
+    """Makes relations of inputs.
+
+    Sail finds no Delta table below a folder with unusual characters in its name. Such a table is
+    read through a link of a plain name, in a folder of the engine's own.
+    """
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._links: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def relation(self, source: Input) -> Any:
+        match source:
+            case DeltaInput():
+                return self._delta(source)
+            case ParquetInput():
+                return parquet_relation(source) if source.files else empty_relation(source.schema)
+            case EmptyInput():
+                return empty_relation(source.schema)
+            case PlanInput():
+                message = "plans are put in place by what binds them"
+                raise TypeError(message)
+        assert_never(source)
+
+    def close(self) -> None:
+        with self._lock:
+            self._links.clear()
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
+
+    def _delta(self, source: DeltaInput) -> Any:
+        relation = proto.Relation()
+        reader = relation.read.data_source
+        reader.format = "delta"
+        reader.paths.append(self._plain_path(str(Path(source.path).absolute())))
+        if source.version is not None:
+            reader.options["versionAsOf"] = str(source.version)
+        return relation
+
+    def _plain_path(self, path: str) -> str:
+        if _PLAIN_PATH.match(path):
+            return path
+        with self._lock:
+            if path not in self._links:
+                if self._folder is None:
+                    self._folder = tempfile.TemporaryDirectory(prefix="millpond-")
+                link = Path(self._folder.name).resolve() / f"table{len(self._links)}"
+                link.symlink_to(path, target_is_directory=True)
+                self._links[path] = str(link)
+            return self._links[path]
+
+
+def parquet_relation(source: ParquetInput) -> Any:
+    """A read of Parquet files. As URLs, their names hold no pattern."""
+    relation = proto.Relation()
+    reader = relation.read.data_source
+    reader.format = "parquet"
+    reader.schema = source.schema.json()
+    reader.paths.extend(file_url(Path(file)) for file in source.files)
+    return relation
+
+
+def empty_relation(schema: StructType) -> Any:
+    """No rows of a schema."""
+    relation = proto.Relation()
+    relation.local_relation.schema = schema.json()
+    return relation
+
+
+def file_url(path: Path) -> str:
+    return "file://" + quote(str(path.absolute()))

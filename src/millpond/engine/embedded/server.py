@@ -1,0 +1,88 @@
+"""Starts and stops Sail, and opens sessions on it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from millpond.errors.engine import EngineConfigurationError
+
+if TYPE_CHECKING:
+    from millpond.engine.connect.functions import RegisteredFunctions
+
+DEFAULT_CONFIGURATION = {"spark.sql.session.timeZone": "UTC"}
+
+
+class Server:
+    """A Sail server on a port of its own, that only this machine can reach."""
+
+    def __init__(self) -> None:
+        # Sail logs to standard error unless told otherwise; what matters comes back as errors.
+        os.environ.setdefault("RUST_LOG", "off")
+        from pysail.spark import SparkConnectServer
+
+        self._server = SparkConnectServer("127.0.0.1", 0)
+        self._server.start(background=True)
+
+    @property
+    def url(self) -> str:
+        host, port = self._server.listening_address
+        return f"sc://{host}:{port}"
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+class Sessions:
+    """The engine's own sessions: one for each set of settings that flows ask for.
+
+    Settings belong to a session, so flows that run at the same time with different ones must not
+    share it.
+    """
+
+    def __init__(
+        self, url: str, configuration: Mapping[str, str], functions: RegisteredFunctions
+    ) -> None:
+        self._url = url
+        self._configuration = configuration
+        self._functions = functions
+        self._clients: dict[frozenset[tuple[str, str]], tuple[Any, int]] = {}
+        self._lock = threading.Lock()
+
+    def client(self, spark_conf: Mapping[str, str] | None = None) -> Any:
+        """A client of a session with the pipeline's configuration and `spark_conf`.
+
+        Raises:
+            EngineConfigurationError: The engine refuses a setting.
+        """
+        wanted = frozenset((spark_conf or {}).items())
+        with self._lock:
+            client, known = self._clients.get(wanted) or (self._open(wanted), 0)
+            # Kept before functions are taught, so that it is closed even if one can't be.
+            self._clients[wanted] = (client, known)
+            self._clients[wanted] = (client, self._functions.teach(client, known))
+        return client
+
+    def close(self) -> None:
+        with self._lock:
+            for client, _ in self._clients.values():
+                client.close()
+            self._clients.clear()
+
+    def _open(self, spark_conf: frozenset[tuple[str, str]]) -> Any:
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect import proto
+        from pyspark.sql.connect.client import SparkConnectClient
+
+        client = SparkConnectClient(self._url)
+        for key, value in {**self._configuration, **dict(spark_conf)}.items():
+            pair = proto.KeyValue(key=key, value=value)
+            setting = proto.ConfigRequest.Set(pairs=[pair])
+            try:
+                client.config(proto.ConfigRequest.Operation(set=setting))
+            except PySparkException as error:
+                client.close()
+                raise EngineConfigurationError.of(key, value, str(error)) from error
+        return client

@@ -1,0 +1,153 @@
+"""One query's text, understood: its tables, its syntax tree, and what it does over streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from millpond.engine.protocol import TableRead
+from millpond.engine.shapes import Operator, OperatorKind
+from millpond.engine.sqltext.binding import bound_text
+from millpond.engine.sqltext.blocks import Outline, outline
+from millpond.engine.sqltext.operators import describe
+from millpond.engine.sqltext.parsing import check_one_query, parse_query, syntax_error
+from millpond.engine.sqltext.references import (
+    Findings,
+    TableReference,
+    references_in_tokens,
+    references_in_tree,
+)
+from millpond.engine.sqltext.source import QueryText, blanked
+from millpond.engine.sqltext.streams import find_options, find_streams, find_watermarks
+
+# Whether an engine can read a text that sqlglot can't.
+CanRead = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class TextAnalysis:
+    """A query's text with all that millpond knows of it.
+
+    Attributes:
+        references: The tables it names, in the order of the text.
+        tree: Its syntax tree, or `None` where only the engine can read it.
+    """
+
+    source: QueryText
+    outline: Outline
+    references: tuple[TableReference, ...]
+    tree: exp.Query | None
+    findings: Findings
+
+    @property
+    def reads(self) -> tuple[TableRead, ...]:
+        return tuple(reference.read for reference in self.references)
+
+    def bound(self, names: Sequence[str]) -> str:
+        """The text with the n-th name in the place of the n-th table."""
+        text = bound_text(
+            self.source.text,
+            self.references,
+            names,
+            without=_extras(self.findings),
+            tree=self.tree,
+        )
+        return text.rstrip().rstrip(";")
+
+    def operators(
+        self, streaming: Mapping[str, bool], *, reads_stream: Callable[[TableRead], bool]
+    ) -> tuple[list[Operator], bool]:
+        """What the query does, and whether its rows are a stream.
+
+        Args:
+            streaming: By name, whether a DataFrame that the text refers to is a stream.
+            reads_stream: Whether a table is read as a stream.
+        """
+        tables = {
+            reference.name_start: reads_stream(reference.read) for reference in self.references
+        }
+        if self.tree is not None:
+            found, is_stream = describe(
+                self.tree,
+                outline=self.outline,
+                source=self.source,
+                tables=tables,
+                external=streaming,
+            )
+        else:
+            is_stream = any(tables.values()) or any(streaming.values())
+            unread = "A query whose syntax only the engine can read"
+            found = [
+                Operator(OperatorKind.UNKNOWN, unread, (is_stream,), where=self.source.location)
+            ]
+        watermarks = [
+            Operator(
+                OperatorKind.WATERMARK,
+                "WATERMARK",
+                (is_stream,),
+                where=self.source.locate(start),
+                detail=self.source.caret(start, start + len("WATERMARK")),
+            )
+            for start, _ in self.findings.watermarks
+        ]
+        return [*watermarks, *found], is_stream
+
+
+def analyse(
+    source: QueryText, *, can_read: CanRead, external: Collection[str] = frozenset()
+) -> TextAnalysis:
+    """Read a query's text.
+
+    Args:
+        can_read: Asked where sqlglot finds the syntax wrong, since Spark has more of it.
+        external: Names that stand for DataFrames, not for tables.
+
+    Raises:
+        MillpondError: It is not one query, or can't be read.
+    """
+    found_outline = outline(source.text)
+    check_one_query(found_outline, source)
+    findings = Findings(
+        source=source,
+        outline=found_outline,
+        streams=tuple(find_streams(found_outline, source)),
+        options=tuple(find_options(found_outline, source)),
+        watermarks=tuple(find_watermarks(found_outline)),
+        external=external,
+    )
+    plain = _plain_text(findings)
+    tree = parse_query(plain)
+    if isinstance(tree, ParseError):
+        if not can_read(plain):
+            raise syntax_error(tree, source)
+        references = references_in_tokens(findings)
+    else:
+        references = references_in_tree(findings, tree)
+    return TextAnalysis(
+        source=source,
+        outline=found_outline,
+        references=tuple(references),
+        tree=None if isinstance(tree, ParseError) else tree,
+        findings=findings,
+    )
+
+
+def _plain_text(findings: Findings) -> str:
+    """The text without streams and options, every other character in its place."""
+    spans = [(stream.start, stream.name_start) for stream in findings.streams]
+    spans += [(stream.name_end, stream.end) for stream in findings.streams]
+    spans += _extras(findings)
+    last = findings.outline.tokens[-1]
+    if last.word == ";":
+        spans.append((last.start, last.end))
+    return blanked(findings.source.text, spans)
+
+
+def _extras(findings: Findings) -> list[tuple[int, int]]:
+    """Clauses that are millpond's to follow, and no part of what the engine reads."""
+    return [(options.start, options.end) for options in findings.options] + list(
+        findings.watermarks
+    )

@@ -1,0 +1,82 @@
+"""Rewrites a query's text so that each table it names is one that was bound beforehand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from millpond.engine.sqltext.parsing import identifiers
+from millpond.engine.sqltext.references import TableReference
+from millpond.engine.sqltext.source import Edit, apply_edits, blanked
+from millpond.names import quote_identifier
+
+
+def bound_text(
+    text: str,
+    references: Sequence[TableReference],
+    names: Sequence[str],
+    *,
+    without: Sequence[tuple[int, int]],
+    tree: exp.Query | None,
+) -> str:
+    """The text with the n-th of `names` where the n-th reference names a table.
+
+    A table without an alias keeps its own name as one, so that `t.c` still means its column, and
+    longer qualifiers such as `s.t.c` are cut to it. The spans of `without` are left out.
+    """
+    aliases = _aliases(references)
+    edits: list[Edit] = []
+    for reference, name, alias in zip(references, names, aliases, strict=True):
+        as_alias = f" AS {alias}"
+        # Edits must not touch, so an alias right behind the name is part of the same edit.
+        joined = as_alias if reference.alias_at == reference.end else ""
+        edits.append(Edit(reference.start, reference.end, name + joined))
+        if reference.alias_at is not None and not joined:
+            edits.append(Edit(reference.alias_at, reference.alias_at, as_alias))
+    if tree is not None:
+        edits += _qualifier_edits(tree, references, aliases)
+    return apply_edits(blanked(text, without), edits)
+
+
+def _aliases(references: Sequence[TableReference]) -> list[str]:
+    """An alias for each reference; one of several tables of the same last name gets its whole."""
+    unaliased = [reference for reference in references if reference.alias_at is not None]
+    whole_names = {tuple(part.casefold() for part in reference.written) for reference in unaliased}
+    last_names = Counter(name[-1] for name in whole_names)
+    return [
+        reference.last_part
+        if last_names[reference.written[-1].casefold()] < 2
+        else quote_identifier(".".join(reference.written))
+        for reference in references
+    ]
+
+
+def _qualifier_edits(
+    tree: exp.Query, references: Sequence[TableReference], aliases: Sequence[str]
+) -> Iterator[Edit]:
+    qualifiers: dict[tuple[str, ...], str] = {}
+    for reference, alias in zip(references, aliases, strict=True):
+        written = tuple(part.casefold() for part in reference.written)
+        if reference.alias_at is None:
+            continue
+        for first in range(len(written) - 1):
+            qualifiers[written[first:]] = alias
+    if not qualifiers:
+        return
+    for column in tree.find_all(exp.Column, exp.Dot):
+        if isinstance(column.parent, exp.Dot):
+            continue
+        parts = identifiers(column)
+        names = tuple(part.name.casefold() for part in parts)
+        for length in range(min(len(names), _written_length(column) - 1), 1, -1):
+            found = qualifiers.get(names[:length])
+            if found is not None:
+                yield Edit(parts[0].meta["start"], parts[length - 1].meta["end"] + 1, found)
+                break
+
+
+def _written_length(column: exp.Expr) -> int:
+    """The number of parts of a dotted name, a star at its end included."""
+    return len(getattr(column, "parts", ()))

@@ -1,0 +1,280 @@
+"""Finds every table that a query's text names, with its place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from millpond.engine.protocol import TableRead
+from millpond.engine.sqltext.blocks import Outline
+from millpond.engine.sqltext.parsing import identifiers
+from millpond.engine.sqltext.source import QueryText
+from millpond.engine.sqltext.streams import AFTER_TABLE, Options, Stream, name_end
+from millpond.errors.engine import UnsupportedReadError, UnsupportedStreamingSourceError
+from millpond.sql.tokens import TokenKind, identifier_value, keywords, string_value
+
+FILE_FORMATS = frozenset({"parquet", "csv", "json", "text", "orc", "avro", "binaryfile"})
+_TRAVEL = {
+    "VERSION": "versionasof",
+    "SYSTEM_VERSION": "versionasof",
+    "TIMESTAMP": "timestampasof",
+    "SYSTEM_TIME": "timestampasof",
+}
+_NO_NAME = keywords("SELECT VALUES LATERAL TABLE ( ) ,")
+
+
+@dataclass(frozen=True)
+class TableReference:
+    """One place of a text that names a table.
+
+    Attributes:
+        written: The parts of the name as written, without backticks.
+        start: Where the reference starts, `STREAM` included.
+        end: Where it ends, time travel included.
+        name_start: Where the name itself starts.
+        alias_at: Where an alias belongs, or `None` where the user gave one.
+        last_part: The name's last part as written, with its backticks.
+    """
+
+    read: TableRead
+    written: tuple[str, ...]
+    start: int
+    end: int
+    name_start: int
+    alias_at: int | None
+    last_part: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the tokens say about a text.
+
+    Attributes:
+        watermarks: Start and end of each WATERMARK clause.
+        external: Names that are bound already: DataFrames given to `spark.sql`.
+    """
+
+    source: QueryText
+    outline: Outline
+    streams: tuple[Stream, ...] = ()
+    options: tuple[Options, ...] = ()
+    watermarks: tuple[tuple[int, int], ...] = ()
+    external: Collection[str] = field(default_factory=frozenset)
+
+
+def references_in_tree(findings: Findings, tree: exp.Query) -> list[TableReference]:
+    """Every table that a parsed query names, in the order of the text."""
+    found: list[tuple[int, int, bool, tuple[str, ...]]] = []
+    for table in tree.find_all(exp.Table):
+        parts = identifiers(table)
+        if not parts or table.find_ancestor(exp.Hint) is not None:
+            continue
+        names = tuple(part.name for part in parts)
+        if len(names) == 1 and (is_cte(table, names[0]) or names[0] in findings.external):
+            continue
+        start = min(part.meta["start"] for part in parts)
+        end = max(part.meta["end"] for part in parts) + 1
+        found.append((start, end, bool(table.alias), names))
+    return list(_references(findings, sorted(found)))
+
+
+def references_in_tokens(findings: Findings) -> list[TableReference]:
+    """Every table that a text names, where there is no syntax tree of it."""
+    outline = findings.outline
+    ctes = set(_cte_names(outline))
+    found: list[tuple[int, int, bool, tuple[str, ...]]] = []
+    streams = {stream.start: stream for stream in findings.streams}
+    for position in outline.table_positions:
+        stream = streams.get(outline.tokens[position].start)
+        index = outline.index_at(stream.name_start) if stream else position
+        token = outline.tokens[index]
+        behind = name_end(outline, index)
+        is_name = token.kind is TokenKind.QUOTED or token.word not in _NO_NAME
+        if not is_name or (outline.word(behind) == "(" and not stream):
+            continue
+        names = tuple(identifier_value(part) for part in outline.tokens[index:behind:2])
+        if len(names) == 1 and (names[0].casefold() in ctes or names[0] in findings.external):
+            continue
+        after = outline.index_at(stream.end) if stream else behind
+        aliased = _has_alias(outline, after)
+        found.append((token.start, outline.tokens[behind - 1].end, aliased, names))
+    return list(_references(findings, found))
+
+
+def is_cte(table: exp.Expr, name: str) -> bool:
+    """Whether a name stands for a common table expression where the table is named."""
+    child, node = table, table.parent
+    cte: exp.Expr | None = None
+    while node is not None:
+        if isinstance(child, exp.CTE):
+            cte = child
+        clause = node.args.get("with_")
+        if isinstance(clause, exp.With) and name.casefold() in _visible(
+            clause, inside=cte if child is clause else None
+        ):
+            return True
+        child, node = node, node.parent
+    return False
+
+
+def _visible(clause: exp.With, *, inside: exp.Expr | None) -> Iterator[str]:
+    """Names of a WITH clause; inside it, a CTE sees those before it, and itself if recursive."""
+    for cte in clause.expressions:
+        if cte is not inside or clause.args.get("recursive"):
+            yield cte.alias.casefold()
+        if cte is inside:
+            return
+
+
+def _references(
+    findings: Findings, found: list[tuple[int, int, bool, tuple[str, ...]]]
+) -> Iterator[TableReference]:
+    streams = {stream.name_start: stream for stream in findings.streams}
+    for start, end, aliased, names in found:
+        stream = streams.get(start)
+        reference = _Reference(findings, names, start, end, stream)
+        if not reference.is_file:
+            yield reference.build(aliased=aliased)
+
+
+class _Reference:
+    """Puts one reference together from its name and the tokens around it."""
+
+    def __init__(
+        self,
+        findings: Findings,
+        names: tuple[str, ...],
+        start: int,
+        end: int,
+        stream: Stream | None,
+    ) -> None:
+        self._findings = findings
+        self._source = findings.source
+        self._outline = findings.outline
+        self._names = names
+        self._name_start = start
+        self._name_end = end
+        self._stream = stream
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the engine itself reads it: ``parquet.`path` `` and the like."""
+        is_file = len(self._names) == 2 and self._names[0].lower() in FILE_FORMATS
+        is_path = self._source.text[self._name_end - 1] == "`"
+        if is_file and is_path and self._stream is not None:
+            raise UnsupportedStreamingSourceError.of(
+                f"A path of format {self._names[0]}",
+                where=self._source.locate(self._name_start),
+                detail=self._source.caret(self._name_start, self._name_end),
+            )
+        return is_file and is_path
+
+    def build(self, *, aliased: bool) -> TableReference:
+        start = self._stream.start if self._stream else self._name_start
+        end = self._stream.end if self._stream else self._name_end
+        end, travel = self._time_travel(end)
+        options = self._options(start, end)
+        tokens = self._outline.tokens[
+            self._outline.index_at(self._name_start) : self._outline.index_at(self._name_end - 1)
+            + 1
+        ]
+        return TableReference(
+            read=self._read({**travel, **options}),
+            written=self._names,
+            start=start,
+            end=end,
+            name_start=self._name_start,
+            alias_at=None if aliased else self._alias_place(end),
+            last_part=tokens[-1].text,
+        )
+
+    def _read(self, options: Mapping[str, str]) -> TableRead:
+        names = self._names
+        is_path = len(names) == 2 and names[0].lower() == "delta"
+        if len(names) == 2 and names[0].lower() == "live":
+            names = names[1:]
+        if len(names) > 3:
+            raise UnsupportedReadError.of(
+                f"The table name {'.'.join(names)}, which has more than three parts,",
+                where=self._source.locate(self._name_start),
+                instead="write catalog.schema.table",
+                detail=self._source.caret(self._name_start, self._name_end),
+            )
+        return TableRead(
+            name=() if is_path else names,
+            path=names[1] if is_path else None,
+            streaming=self._stream is not None,
+            options=options,
+            location=self._source.locate(self._name_start),
+            catalog=self._source.catalog,
+            schema=self._source.schema,
+        )
+
+    def _time_travel(self, end: int) -> tuple[int, dict[str, str]]:
+        """`VERSION AS OF 3` and the like after the name: where it ends, and the option it is."""
+        outline = self._outline
+        index = outline.index_at(end)
+        if outline.word(index) == "@":
+            raise self._unsupported(index, "A version written with @", "write VERSION AS OF n")
+        at = index + 1 if outline.word(index) == "FOR" else index
+        option = _TRAVEL.get(outline.word(at))
+        if option is None or (outline.word(at + 1), outline.word(at + 2)) != ("AS", "OF"):
+            return end, {}
+        value = outline.tokens[at + 3] if at + 3 < len(outline.tokens) else outline.tokens[at]
+        if value.kind is TokenKind.STRING:
+            return value.end, {option: string_value(value)}
+        if value.kind is TokenKind.NUMBER and option == "versionasof":
+            return value.end, {option: value.text}
+        raise self._unsupported(
+            at, "Time travel to an expression", "give a literal version or timestamp"
+        )
+
+    def _unsupported(self, index: int, what: str, instead: str) -> UnsupportedReadError:
+        token = self._outline.tokens[index]
+        return UnsupportedReadError.of(
+            what,
+            where=self._source.locate(token.start),
+            instead=instead,
+            detail=self._source.caret(token.start, token.end),
+        )
+
+    def _options(self, start: int, end: int) -> Mapping[str, str]:
+        """The options that follow this reference before any other table is named."""
+        outline = self._outline
+        own = outline.index_at(start)
+        following = next((at for at in outline.table_positions if at > own), None)
+        limit = len(self._source.text) if following is None else outline.tokens[following].start
+        for options in self._findings.options:
+            if end <= options.start < limit:
+                return options.values
+        return {}
+
+    def _alias_place(self, end: int) -> int:
+        """Behind the reference and its TABLESAMPLE, which Spark reads before an alias."""
+        outline = self._outline
+        index = outline.index_at(end)
+        while outline.word(index) in {"TABLESAMPLE", "REPEATABLE"}:
+            closing = outline.closing(index + 1)
+            end = outline.tokens[closing].end
+            index = closing + 1
+        return end
+
+
+def _cte_names(outline: Outline) -> Iterator[str]:
+    """Names that stand before `AS (` of a query, wherever they are in the text."""
+    for index, token in enumerate(outline.tokens):
+        if outline.word(index + 1) == "AS" and outline.word(index + 2) == "(":
+            yield identifier_value(token).casefold()
+
+
+def _has_alias(outline: Outline, index: int) -> bool:
+    if outline.word(index) == "AS":
+        return True
+    if index >= len(outline.tokens):
+        return False
+    token = outline.tokens[index]
+    if token.kind is TokenKind.QUOTED:
+        return True
+    return token.kind is TokenKind.WORD and token.word not in AFTER_TABLE

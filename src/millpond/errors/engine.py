@@ -1,0 +1,326 @@
+"""Errors about queries: their text, their shape, and what an engine says when it runs them."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from millpond.errors.base import MillpondError, SourceLocation
+
+
+class QuerySyntaxError(MillpondError, ValueError):
+    """The text of a query can't be read."""
+
+    error_class = "QUERY_SYNTAX_ERROR"
+    sqlstate = "42601"
+
+    @classmethod
+    def at(cls, problem: str, *, where: SourceLocation, detail: str | None = None) -> Self:
+        return cls(
+            f"The query can't be read: {problem}.",
+            where=where,
+            detail=detail,
+            hint="mend the SQL at the place shown",
+        )
+
+
+class NotAQueryError(MillpondError, ValueError):
+    """A statement stands where one query is expected, or several queries do."""
+
+    error_class = "NOT_A_QUERY"
+    sqlstate = "42601"
+
+    @classmethod
+    def found(cls, found: str, *, where: SourceLocation, detail: str | None = None) -> Self:
+        return cls(
+            f"One query is expected, but this is {found}.",
+            where=where,
+            detail=detail,
+            hint="write one SELECT; tables are made by the pipeline's own definitions",
+        )
+
+
+class InvalidReadOptionError(MillpondError, ValueError):
+    """The options of a table read, `WITH (...)`, can't be read."""
+
+    error_class = "INVALID_READ_OPTION"
+    sqlstate = "42601"
+
+    @classmethod
+    def at(cls, problem: str, *, where: SourceLocation, detail: str | None = None) -> Self:
+        return cls(
+            f"The options of this read can't be read: {problem}.",
+            where=where,
+            detail=detail,
+            hint="write WITH (skipChangeCommits, startingVersion = 3, maxFilesPerTrigger => '2')",
+        )
+
+
+class UnsupportedStreamingSourceError(MillpondError, NotImplementedError):
+    """Something is read as a stream that can't be."""
+
+    error_class = "UNSUPPORTED_STREAMING_SOURCE"
+    sqlstate = "0A000"
+
+    @classmethod
+    def of(cls, source: str, *, where: SourceLocation | None, detail: str | None = None) -> Self:
+        return cls(
+            f"{source} can't be read as a stream.",
+            where=where,
+            detail=detail,
+            hint="read a Delta table: STREAM(name), STREAM(delta.`/path`), "
+            'spark.readStream.table(name) or spark.readStream.format("delta").load(path)',
+        )
+
+
+class UnsupportedReadError(MillpondError, NotImplementedError):
+    """A query reads data in a way that millpond can't follow."""
+
+    error_class = "UNSUPPORTED_READ"
+    sqlstate = "0A000"
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        *,
+        where: SourceLocation | None,
+        instead: str,
+        detail: str | None = None,
+    ) -> Self:
+        return cls(f"{source} is not supported.", where=where, detail=detail, hint=instead)
+
+
+class UnsupportedStreamingOperationError(MillpondError, NotImplementedError):
+    """A flow's query does something over a stream that no flow supports."""
+
+    error_class = "UNSUPPORTED_STREAMING_OPERATION"
+    sqlstate = "0A000"
+
+    @classmethod
+    def of(
+        cls,
+        operation: str,
+        *,
+        reason: str,
+        instead: str,
+        where: SourceLocation | None,
+        detail: str | None = None,
+    ) -> Self:
+        return cls(
+            f"{operation} over a stream is not supported: {reason}.",
+            where=where,
+            detail=detail,
+            hint=instead,
+        )
+
+
+class OperationNotAllowedError(MillpondError, RuntimeError):
+    """Code that defines a pipeline runs a query, writes, or changes the session."""
+
+    error_class = "OPERATION_NOT_ALLOWED_IN_DEFINITION"
+    sqlstate = "0A000"
+
+    @classmethod
+    def of(cls, operation: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"{operation} is not allowed in a pipeline's source files: they only define queries, "
+            "and millpond runs them.",
+            where=where,
+            hint="return a DataFrame from a decorated function; put settings under "
+            "`configuration` in the pipeline's spec",
+        )
+
+
+class QueryFunctionError(MillpondError, RuntimeError):
+    """A query function raised an exception of its own; it is this error's `__cause__`."""
+
+    error_class = "QUERY_FUNCTION_FAILED"
+    sqlstate = "38000"
+
+    @classmethod
+    def raised(cls, name: str, error: BaseException, *, where: SourceLocation) -> Self:
+        text = str(error).strip()
+        return cls(
+            f"The query function {name} raised {type(error).__name__}"
+            + (f": {text}" if text else "."),
+            where=where,
+            hint="mend the function; it must build and return a DataFrame",
+        )
+
+
+class QueryFunctionResultError(MillpondError, TypeError):
+    """A query function returned something that is no DataFrame."""
+
+    error_class = "QUERY_FUNCTION_RETURNED_NO_DATAFRAME"
+    sqlstate = "38000"
+
+    @classmethod
+    def of(cls, name: str, returned: object, *, where: SourceLocation) -> Self:
+        found = "nothing" if returned is None else f"a value of type {type(returned).__name__}"
+        return cls(
+            f"The query function {name} returned {found} instead of a DataFrame.",
+            where=where,
+            hint="end the function with `return df`",
+        )
+
+
+class UnresolvedColumnError(MillpondError, LookupError):
+    """A query names a column that its inputs do not have."""
+
+    error_class = "UNRESOLVED_COLUMN"
+    sqlstate = "42703"
+
+    @classmethod
+    def of(
+        cls, column: str, *, subject: str, where: SourceLocation | None, detail: str | None
+    ) -> Self:
+        return cls(
+            f"{subject} names the column {column}, which its inputs do not have.",
+            where=where,
+            detail=detail,
+            hint="check the spelling, and the columns of the tables that are read",
+        )
+
+
+class UnresolvedRoutineError(MillpondError, LookupError):
+    """A query calls a function that the engine does not have."""
+
+    error_class = "UNRESOLVED_ROUTINE"
+    sqlstate = "42883"
+
+    @classmethod
+    def of(
+        cls, name: str, *, subject: str, where: SourceLocation | None, detail: str | None
+    ) -> Self:
+        return cls(
+            f"{subject} calls the function {name}, which the engine does not have.",
+            where=where,
+            detail=detail,
+            hint="check the spelling; a Python function is made known with spark.udf.register",
+        )
+
+
+class QueryAnalysisError(MillpondError, ValueError):
+    """The engine refuses a query before it reads any data."""
+
+    error_class = "QUERY_ANALYSIS_FAILED"
+    sqlstate = "42000"
+
+    @classmethod
+    def of(cls, text: str, *, subject: str, where: SourceLocation | None, detail: str) -> Self:
+        return cls(
+            f"{subject} can't be analysed: {text}",
+            where=where,
+            detail=detail,
+            hint="mend the query at the place shown",
+        )
+
+
+class QueryRunError(MillpondError, RuntimeError):
+    """A query failed while it ran, most often because of a value in the data."""
+
+    error_class = "QUERY_FAILED"
+    sqlstate = "22000"
+
+    @classmethod
+    def of(cls, text: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"The query failed while it ran: {text}",
+            where=where,
+            hint="a value in the data may not fit: try_cast, try_divide and the like give null "
+            "instead of failing",
+        )
+
+
+class InvalidExpectationError(MillpondError, ValueError):
+    """An expectation's constraint is not one boolean expression over a row."""
+
+    error_class = "INVALID_EXPECTATION"
+    sqlstate = "42804"
+
+    @classmethod
+    def of(
+        cls, name: str, problem: str, *, where: SourceLocation | None, detail: str | None = None
+    ) -> Self:
+        return cls(
+            f"The constraint of the expectation {name!r} {problem}.",
+            where=where,
+            detail=detail,
+            hint="write one boolean SQL expression over the columns of the query, "
+            "such as amount > 0",
+        )
+
+
+class InvalidSequenceError(MillpondError, ValueError):
+    """`sequence_by` is not one expression over the columns of the query."""
+
+    error_class = "INVALID_SEQUENCE_EXPRESSION"
+    sqlstate = "42601"
+
+    @classmethod
+    def of(cls, problem: str, *, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"The sequence {problem}.",
+            where=where,
+            hint="name a column of the query, or give an expression over its columns",
+        )
+
+
+class DuplicateColumnError(MillpondError, ValueError):
+    """A query gives two columns of one name; Spark's names do not tell case apart."""
+
+    error_class = "DUPLICATE_COLUMN"
+    sqlstate = "42711"
+
+    @classmethod
+    def of(cls, names: list[str], *, where: SourceLocation | None) -> Self:
+        listed = ", ".join(names)
+        return cls(
+            f"The query gives more than one column named {listed}.",
+            where=where,
+            hint="select the columns by name and rename one with AS or alias()",
+        )
+
+
+class ReservedColumnError(MillpondError, ValueError):
+    """A query gives a column whose name millpond keeps for itself."""
+
+    error_class = "RESERVED_COLUMN_NAME"
+    sqlstate = "42939"
+
+    @classmethod
+    def of(cls, name: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"The query gives a column named {name}, a name that millpond keeps for itself.",
+            where=where,
+            hint="rename the column; names that begin with __millpond_ are reserved",
+        )
+
+
+class CyclicViewError(MillpondError, RecursionError):
+    """Views read each other in a circle."""
+
+    error_class = "CYCLIC_VIEW"
+    sqlstate = "42K0E"
+
+    @classmethod
+    def through(cls, name: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"The view {name} reads itself, directly or through other views.",
+            where=where,
+            hint="break the circle: let one of the views read a table",
+        )
+
+
+class EngineConfigurationError(MillpondError, ValueError):
+    """The engine refuses a setting."""
+
+    error_class = "INVALID_ENGINE_CONFIGURATION"
+    sqlstate = "22023"
+
+    @classmethod
+    def of(cls, key: str, value: str, problem: str) -> Self:
+        return cls(
+            f"The engine refuses the setting {key} = {value!r}: {problem}",
+            hint="mend it under `configuration` in the spec, or in the flow's spark_conf",
+        )
