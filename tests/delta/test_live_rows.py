@@ -19,7 +19,16 @@ from pyspark.sql.types import (
 )
 
 from millpond.delta import Table, connect, live_rows_sql, write_data_files
-from tests.delta.tables import KEY_VALUE, append, columns, create, delete_where, rows, sorted_rows
+from tests.delta.tables import (
+    KEY_VALUE,
+    append,
+    columns,
+    create,
+    delete_where,
+    log_files,
+    rows,
+    sorted_rows,
+)
 from tests.readers import READERS
 
 
@@ -147,9 +156,11 @@ def test_a_vector_is_advised_against_where_a_reader_would_overlook_it(tmp_path):
 
 @pytest.mark.parametrize("name", ["a[b]*?{c,d}", "it's", "sp ace", "per%20cent", "é", 'q"'])
 def test_folders_of_any_name_can_be_read_and_written(tmp_path, name):
-    table = create(tmp_path / name / "t", KEY_VALUE)
+    table = create(tmp_path / name / "t", KEY_VALUE, checkpointInterval="1")
     append(table, "SELECT range AS k, 'a' AS v FROM range(3)")
     delete_where(table, "k = 1")
+    # delta-rs can't find its way into a folder with a percent sign; the table works without.
+    assert (f"{2:020}.checkpoint.parquet" in log_files(table)) is ("%" not in name)
     assert sorted_rows(rows(Table(table.path).snapshot())) == [(0, "a"), (2, "a")]
 
 

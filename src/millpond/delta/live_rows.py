@@ -107,6 +107,18 @@ def live_rows_sql(
     return sql
 
 
+def hidden_columns_of(
+    connection: duckdb.DuckDBPyConnection, snapshot: Snapshot, files: Iterable[AddFile]
+) -> list[str]:
+    """The columns that some files hold although the table's schema lacks them."""
+    paths = [str(snapshot.file_path(file)) for file in files]
+    known = {field.name.casefold() for field in snapshot.metadata.schema.fields}
+    found = dict.fromkeys(
+        name for columns in _physical_columns(connection, paths) for name in columns
+    )
+    return [name for name in found if name not in known]
+
+
 def _no_rows(names: Sequence[str], fields: Mapping[str, Any], *, positions: bool) -> str:
     selected = [
         f"CAST(NULL AS {duckdb_type(fields[name], column=name)}) AS {quote(name)}"
@@ -159,12 +171,15 @@ def _physical_columns(
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110 - twice as fast, for thousands of files
             raise DataFileMissingError.of(Path(path))
-    unknown = [path for path in paths if path not in _known_columns]
+    known = {path: _known_columns.get(path) for path in paths}
+    unknown = [path for path, columns in known.items() if columns is None]
     if unknown:
-        if len(_known_columns) + len(unknown) > _MAX_KNOWN:
+        read = _read_columns(connection, unknown)
+        known.update(read)
+        if len(_known_columns) + len(read) > _MAX_KNOWN:
             _known_columns.clear()
-        _known_columns.update(_read_columns(connection, unknown))
-    return [_known_columns[path] for path in paths]
+        _known_columns.update(read)
+    return [columns for path in paths if (columns := known[path]) is not None]
 
 
 def _read_columns(

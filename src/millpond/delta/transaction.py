@@ -60,6 +60,9 @@ class Transaction:
     def set_metadata(self, metadata: Metadata) -> None:
         """Replace schema, partitioning and properties. The protocol is raised where they need it.
 
+        Where the schema widens a column's type, the files that stay are written anew on commit,
+        unless the table uses Delta's type widening feature.
+
         Raises:
             InvalidTableSchemaError: No table may have these columns.
         """
@@ -85,7 +88,9 @@ class Transaction:
             CommitConflictError: Another writer took the version; nothing was applied.
             AppendOnlyTableError: Rows would be removed from a table that forbids it.
             UnsupportedTableFeatureError: The new metadata asks for what millpond can't honour.
+            SchemaChangeNotAllowedError: Files that stay do not fit the new metadata.
         """
+        self._fit_files_to_schema()
         self._check_files()
         metadata = self._metadata or self.snapshot.metadata
         protocol = required_protocol(metadata, self.snapshot.protocol)
@@ -119,6 +124,26 @@ class Transaction:
         if is_due(snapshot):
             write_checkpoint(snapshot)
         return snapshot
+
+    def _fit_files_to_schema(self) -> None:
+        kept = [file for path, file in self.snapshot.files.items() if path not in self._removes]
+        readded = self._adds.keys() & self.snapshot.files.keys()
+        if self._metadata is None or not (kept or readded):
+            return
+        from millpond.delta import type_changes
+
+        current = self.snapshot.metadata
+        type_changes.check_change(current, self._metadata)
+        if not type_changes.needs_rewrite(current, self._metadata):
+            return
+        if readded:
+            raise ValueError("rows can't be deleted by vector in a commit that widens a type")
+        self._metadata = type_changes.without_type_changes(self._metadata)
+        store = self._table.store
+        for file in type_changes.rewrite_files(self.snapshot, kept, self._metadata, store):
+            self.add(file)
+        for file in kept:
+            self.remove(file, data_change=False)
 
     def _note_in_commit_timestamps(self, version: int, time_ms: int) -> None:
         """Where this commit turns in-commit timestamps on, the table must say since when."""

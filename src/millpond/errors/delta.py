@@ -210,6 +210,14 @@ class SchemaChangeNotAllowedError(MillpondError, TypeError):
             hint="cast the column in the query, or do a full refresh of the table",
         )
 
+    @classmethod
+    def partitioning(cls, *, current: tuple[str, ...], new: tuple[str, ...]) -> Self:
+        before, now = (", ".join(columns) or "nothing" for columns in (current, new))
+        return cls(
+            f"The table is partitioned by {before}, and would be partitioned by {now}.",
+            hint="do a full refresh of the table to change its partitioning",
+        )
+
 
 class NotNullViolatedError(MillpondError, ValueError):
     """Rows hold nulls in a column that the table declares as not null."""
