@@ -134,7 +134,8 @@ def _no_rows(names: Sequence[str], fields: Mapping[str, Any], *, positions: bool
 
 def _scan(paths: Sequence[str], *, union: bool, rows: bool, files: bool) -> str:
     listed = ", ".join(literal(escape_glob(path)) for path in paths)
-    options = ["hive_partitioning=false"]
+    # Statistics leave NaN out; without `can_have_nan`, DuckDB would filter such rows away.
+    options = ["hive_partitioning=false", "can_have_nan=true"]
     if union:
         options.append("union_by_name=true")
     if rows:

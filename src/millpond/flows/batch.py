@@ -161,9 +161,12 @@ def read_batch(
 
 
 def parquet_sql(files: Iterable[Path]) -> str:
-    """SQL that stands for the rows of plain Parquet files, in a FROM."""
+    """SQL that stands for the rows of plain Parquet files, in a FROM.
+
+    Parquet's statistics leave NaN out, and DuckDB trusts them unless told: it would lose rows.
+    """
     listed = ", ".join(literal(escape_glob(str(file))) for file in files)
-    return f"read_parquet([{listed}], hive_partitioning = false)"
+    return f"read_parquet([{listed}], hive_partitioning = false, can_have_nan = true)"
 
 
 def _select(

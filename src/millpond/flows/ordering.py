@@ -1,10 +1,9 @@
 """How Spark compares values, as DuckDB SQL: which are equal, and which is the greater.
 
-Most types agree: strings and binary compare by their bytes, NaN equals NaN and is greater than any
-number, -0.0 equals 0.0. Two do not. Within structs and arrays, a null is the least value to Spark,
-the greatest to DuckDB. And Parquet's statistics leave NaN out, but DuckDB trusts them: whatever
-it can compare with them (a filter, a join's range of keys) loses the rows with NaN. So values of
-these types are compared by sort keys, which no statistics say anything about.
+For plain types the two agree, as the tests of this module show: NaN equals NaN and is greater than
+any number, -0.0 equals 0.0, strings and binary compare by their bytes. They part over structs and
+arrays: a null inside is the least value to Spark, the greatest to DuckDB. So these are compared by
+sort keys.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from millpond.delta import quote
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
-_KEYED = frozenset({"float", "double", "struct", "array"})
+_NESTED = frozenset({"struct", "array"})
 
 
 def is_plain(data_type: DataType) -> bool:
     """Whether values of the type are compared as they are."""
-    return data_type.typeName() not in _KEYED
+    return data_type.typeName() not in _NESTED
 
 
 def rank(value: str, data_type: DataType) -> str:
