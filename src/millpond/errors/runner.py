@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from millpond.errors.base import MillpondError
+from millpond.errors.base import MillpondError, SourceLocation
 
 
 class UpdateInProgressError(MillpondError, RuntimeError):
@@ -62,6 +62,22 @@ class StorageNotWritableError(MillpondError, OSError):
         return cls(
             f"The storage folder {path} can't be written: {error.strerror or error}.",
             hint="check that the folder exists, belongs to you and has space left",
+        )
+
+
+class TableSchemaChangedError(MillpondError, ValueError):
+    """A flow gives columns that the rows that its table holds can't be brought to."""
+
+    error_class = "TABLE_SCHEMA_CHANGED"
+    sqlstate = "42KDF"
+
+    @classmethod
+    def from_change(cls, name: str, *, reason: str, where: SourceLocation) -> Self:
+        return cls(
+            f"{name} holds rows that don't fit its new columns. {reason}",
+            where=where,
+            hint="CAST the column in the query to the type that the table has, or start the table "
+            f"anew with --full-refresh {name}",
         )
 
 

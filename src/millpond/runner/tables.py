@@ -15,11 +15,12 @@ from typing import Any
 
 from millpond.definitions import DatasetKind, FlowKind
 from millpond.delta import Metadata, Table, widen_schema
+from millpond.errors.delta import SchemaChangeNotAllowedError
 from millpond.errors.replace_using import (
     ReplaceUsingKeyDriftError,
     ReplaceUsingSequenceTypeDriftError,
 )
-from millpond.errors.runner import TableReplacedError
+from millpond.errors.runner import TableReplacedError, TableSchemaChangedError
 from millpond.graph import ResolvedDataset, ResolvedFlow
 from millpond.storage import Store
 
@@ -99,7 +100,12 @@ def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
             _check_drift(flow, dataset, current.configuration)
     schema = current.schema
     if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
-        schema = widen_schema(current.schema, dataset.schema)
+        try:
+            schema = widen_schema(current.schema, dataset.schema)
+        except SchemaChangeNotAllowedError as error:
+            raise TableSchemaChangedError.from_change(
+                str(dataset.name), reason=error.what, where=dataset.dataset.location
+            ) from error
     kept = {
         CHECKPOINT_PROPERTY.format(flow=flow.name): _checkpoint(current, flow)
         for flow in dataset.flows
