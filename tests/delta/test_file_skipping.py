@@ -59,7 +59,7 @@ def test_statistics_are_written_as_the_protocol_has_them(tmp_path):
     table = create(tmp_path / "t", schema)
     append(
         table,
-        """SELECT range AS n, 100000000000000000.25::DECIMAL(20,2) + range AS d,
+        """SELECT range AS n, 1234567890120.25::DECIMAL(20,2) + range AS d,
         repeat('z', 40) || range AS s, DATE '2024-02-28' + range::INT AS day,
         TIMESTAMPTZ '2024-01-01 00:00:00.000001+00' AS z,
         TIMESTAMP '1969-12-31 23:59:59.999999' AS l, true AS b,
@@ -71,7 +71,7 @@ def test_statistics_are_written_as_the_protocol_has_them(tmp_path):
         "tightBounds": True,
         "minValues": {
             "n": 0,
-            "d": 100000000000000000.25,
+            "d": 1234567890120.25,
             "s": "z" * 32,
             "day": "2024-02-28",
             "z": "2024-01-01T00:00:00.000Z",
@@ -80,7 +80,7 @@ def test_statistics_are_written_as_the_protocol_has_them(tmp_path):
         },
         "maxValues": {
             "n": 2,
-            "d": 100000000000000002.25,
+            "d": 1234567890122.25,
             "s": "z" * 31 + "{",
             "day": "2024-03-01",
             "z": "2024-01-01T00:00:00.001Z",
@@ -92,7 +92,15 @@ def test_statistics_are_written_as_the_protocol_has_them(tmp_path):
         },
     }  # fmt: skip
     (file,) = table.snapshot().files.values()
-    assert '"d":100000000000000000.25' in file.stats_text  # in full, not as a double
+    assert '"d":1234567890120.25' in file.stats_text  # in full, not as a double
+
+
+def test_a_decimal_with_more_digits_than_a_double_holds_has_no_bounds(tmp_path):
+    """Sail reads a bound as a double, and takes a column's value from two equal ones."""
+    table = create(tmp_path / "t", columns(n=LongType(), d=DecimalType(38, 18)))
+    append(table, "SELECT 1 AS n, 1.000000000000000001::DECIMAL(38,18) AS d")
+    assert stats_text(table)["minValues"] == {"n": 1}
+    assert stats_text(table)["nullCount"] == {"n": 0, "d": 0}
 
 
 @pytest.mark.parametrize(

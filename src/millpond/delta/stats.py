@@ -37,6 +37,7 @@ from millpond.delta.schema import quote
 
 DEFAULT_INDEXED_COLUMNS = 32
 STRING_PREFIX = 32
+MAX_DECIMAL_DIGITS = 15
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _bound(text: str, data_type: DataType, *, upper: bool) -> object:
         case FloatType() | DoubleType():
             bound = _float_bound(text, single=isinstance(data_type, FloatType), upper=upper)
         case DecimalType():
-            bound = Decimal(text)
+            bound = _decimal_bound(text)
         case StringType():
             bound = cut_text(text, upper=upper)
         case DateType() | TimestampType() | TimestampNTZType():
@@ -172,6 +173,13 @@ def _calendar_bound(text: str, data_type: DataType, *, upper: bool) -> str | Non
         return _time_bound(text, zoned=isinstance(data_type, TimestampType), upper=upper)
     except (ValueError, OverflowError):
         return None  # years before 1 and after 9999
+
+
+def _decimal_bound(text: str) -> Decimal | None:
+    """Leave out what a double can't hold: Sail reads a bound as one, and trusts it to the digit."""
+    value = Decimal(text)
+    digits = value.normalize().as_tuple().digits
+    return value if len(digits) <= MAX_DECIMAL_DIGITS else None
 
 
 def _float_bound(text: str, *, single: bool, upper: bool) -> float | None:
