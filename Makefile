@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check unit format clean
+.PHONY: help setup demo test check unit docs bench format lock clean
 
 help:  ## List the targets.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 $(READY): pyproject.toml requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -20,20 +20,37 @@ $(READY): pyproject.toml requirements/lock.txt
 
 setup: $(READY)  ## Install millpond and its development tools into .venv.
 
+demo: $(READY)  ## Run the Wanderbricks pipeline; again, and a week of changes comes in.
+	@MILLPOND_BIN=$(CURDIR)/$(BIN) sh scripts/demo.sh
+
 test: check unit  ## Linter, format, types and all tests.
 
-check: $(READY)  ## Linter, format, types and house rules.
+check: $(READY)  ## Linter, format, types, house rules, generated pages.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python scripts/check_layers.py
 
 unit: $(READY)  ## All tests.
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist worksteal
+
+docs: $(READY)  ## Write the pages that are generated: error classes and the command line.
+	$(BIN)/python scripts/error_reference.py
+	$(BIN)/python scripts/command_reference.py
+
+bench: $(READY)  ## Time REPLACE USING against delta-rs, in turn, on the same data.
+	$(BIN)/python benchmarks/replace_using.py
 
 format: $(READY)  ## Format the code and apply the linter's safe fixes.
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
+lock: $(READY)  ## Write requirements/lock.txt anew from lock.in.
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
+	  --no-header --no-emit-index-url --no-emit-trusted-host \
+	  --output-file requirements/lock.txt requirements/lock.in
+
 clean:  ## Remove everything that the other targets made.
 	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf examples/wanderbricks/pipeline-storage examples/flights/pipeline-storage
