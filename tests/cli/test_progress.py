@@ -18,7 +18,7 @@ COMPLETED = (
 
 def test_plain_lines_say_where_something_begins_or_ends(failed_update):
     lines = []
-    progress = PlainProgress(lines.append)
+    progress = PlainProgress(write=lines.append)
     for event in failed_update():
         progress.listen(event)
     assert lines == [
@@ -33,20 +33,22 @@ def test_plain_lines_say_where_something_begins_or_ends(failed_update):
 
 def test_batches_of_a_long_flow_are_told_every_few_seconds_only(story):
     lines = []
-    progress = PlainProgress(lines.append)
+    progress = PlainProgress(write=lines.append)
     progress.listen(story.flow("orders", FlowStatus.STARTING))
     for number in range(120):
-        progress.listen(story.flow("orders", FlowStatus.RUNNING, number / 10, rows_read=10))
+        progress.listen(
+            story.flow("orders", FlowStatus.RUNNING, number / 10, rows_read=10, num_output_rows=10)
+        )
     assert lines[1:] == [
         "orders: running",
-        "orders: 51 batches, 510 rows in",
-        "orders: 101 batches, 1,010 rows in",
+        "orders: 51 batches, 510 rows in, 510 inserted",
+        "orders: 101 batches, 1,010 rows in, 1,010 inserted",
     ]
 
 
 def test_an_update_that_changes_nothing_says_so(story):
     lines = []
-    progress = PlainProgress(lines.append)
+    progress = PlainProgress(write=lines.append)
     progress.listen(story.flow("orders", FlowStatus.STARTING))
     progress.listen(story.flow("orders", FlowStatus.COMPLETED, 0.1))
     progress.listen(story.update(UpdateState.COMPLETED, 0.2))
@@ -58,7 +60,7 @@ def test_a_reader_that_goes_away_does_not_stop_the_update(failed_update):
     def gone(line):
         raise BrokenPipeError
 
-    progress = PlainProgress(gone)
+    progress = PlainProgress(write=gone)
     for event in failed_update():
         progress.listen(event)
     assert progress.view.state is UpdateState.FAILED
@@ -80,7 +82,7 @@ def shown(console: Console) -> list[str]:
 
 @pytest.mark.parametrize("width", [72, 80, 100, 120])
 def test_the_live_table_fits_the_terminal(failed_update, width):
-    progress = LiveProgress(Console(file=io.StringIO(), width=width))
+    progress = LiveProgress(console=Console(file=io.StringIO(), width=width))
     for event in failed_update():
         progress.listen(event)
     console = Console(file=io.StringIO(), width=width)
@@ -109,7 +111,7 @@ def test_counts_are_shortened_where_the_terminal_is_narrow(story):
 
 def test_the_table_is_left_on_the_screen_at_the_end(failed_update):
     console = Console(file=io.StringIO(), width=100)  # no terminal: only the end is written
-    progress = LiveProgress(console)
+    progress = LiveProgress(console=console)
     with progress:
         for event in failed_update():
             progress.listen(event)
@@ -117,8 +119,8 @@ def test_the_table_is_left_on_the_screen_at_the_end(failed_update):
 
 
 def test_where_there_is_no_room_failed_and_running_flows_are_shown():
-    flows = [FlowView(f"done_{number}", "", FlowStatus.COMPLETED) for number in range(30)]
-    flows[5] = FlowView("broken", "", FlowStatus.FAILED)
-    flows[20] = FlowView("busy", "", FlowStatus.RUNNING)
+    flows = [FlowView(f"done_{number}", FlowStatus.COMPLETED) for number in range(30)]
+    flows[5] = FlowView("broken", FlowStatus.FAILED)
+    flows[20] = FlowView("busy", FlowStatus.RUNNING)
     names = [flow.name for flow in most_relevant(flows, 3)]
     assert names == ["done_0", "broken", "busy"]

@@ -9,6 +9,9 @@ import click
 from millpond.cli.grid import Column
 from millpond.cli.options import format_option, limit_option, open_project, spec_option
 from millpond.cli.rows import print_json, print_table, row_limit
+from millpond.cli.settings import ExitCode, ReportedError
+from millpond.cli.short_names import ShortNames
+from millpond.errors.events import UpdateNotFoundError
 
 
 @click.command()
@@ -32,7 +35,10 @@ def events(spec: Path | None, update: str, output_format: str, limit: int | None
     project = open_project(spec)
     from millpond import runner
 
-    found = runner.read_events(project, update)
+    try:
+        found = runner.read_events(project, update)
+    except UpdateNotFoundError as error:
+        raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
     total = len(found)
     most = row_limit(limit, output_format=output_format)
     if most is not None:
@@ -43,6 +49,7 @@ def events(spec: Path | None, update: str, output_format: str, limit: int | None
     if not found:
         click.echo("No events: no update has run yet.")
         return
+    shorten = ShortNames(project.spec.catalog, project.spec.schema)
     print_table(
         [Column("Time (UTC)"), Column("Update"), Column("Level"), Column("Message")],
         (
@@ -50,7 +57,7 @@ def events(spec: Path | None, update: str, output_format: str, limit: int | None
                 f"{event.timestamp:%Y-%m-%d %H:%M:%S}",
                 event.origin.update_id[:8],
                 str(event.level),
-                event.message.replace(event.origin.update_id, event.origin.update_id[:8]),
+                shorten(event.message).replace(event.origin.update_id, event.origin.update_id[:8]),
             ]
             for event in found
         ),

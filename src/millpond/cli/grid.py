@@ -12,7 +12,6 @@ import click
 GAP = "  "
 PIPE_WIDTH = 100
 MIN_COLUMN_WIDTH = 8
-MAX_COLUMN_WIDTH = 60
 
 # Control characters could move the cursor, and direction marks reorder what is shown.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -28,9 +27,19 @@ class Column:
 
 def print_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     """Print rows of text under their headings, as wide as the terminal allows."""
-    width = shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
-    for line in render_grid(columns, rows, width=width):
+    for line in render_grid(columns, rows, width=screen_width()):
         click.echo(line)
+
+
+def screen_width() -> int:
+    return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+
+
+def natural_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
+    """How wide a table is with nothing shortened."""
+    cells = [[column.heading for column in columns], *rows]
+    widths = [max(map(_cell_width, column)) for column in zip(*cells, strict=True)]
+    return sum(widths) + len(GAP) * (len(widths) - 1)
 
 
 def render_grid(
@@ -64,7 +73,7 @@ def fit_widths(natural: Sequence[int], *, available: int) -> list[int]:
     >>> fit_widths([10, 50, 20], available=64)
     [10, 30, 20]
     """
-    widths = [min(width, MAX_COLUMN_WIDTH) for width in natural]
+    widths = list(natural)
     while widths:
         excess = sum(widths) + len(GAP) * (len(widths) - 1) - available
         if excess <= 0:
@@ -73,7 +82,7 @@ def fit_widths(natural: Sequence[int], *, available: int) -> list[int]:
         if widest <= MIN_COLUMN_WIDTH:
             if len(widths) == 1:
                 break
-            widths = [min(width, MAX_COLUMN_WIDTH) for width in natural[: len(widths) - 1]]
+            widths = list(natural[: len(widths) - 1])
             continue
         second = max((width for width in widths if width < widest), default=0)
         floor = max(second, MIN_COLUMN_WIDTH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -42,8 +42,10 @@ _FIRST = (FlowStatus.FAILED, FlowStatus.RUNNING, FlowStatus.STARTING, FlowStatus
 class LiveProgress:
     """Shows the table while it is entered, and leaves it in its last state; `listen` listens."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.view = UpdateView()
+    def __init__(
+        self, shorten: Callable[[str], str] = str, *, console: Console | None = None
+    ) -> None:
+        self.view = UpdateView(shorten)
         self._console = console or Console(highlight=False)
         self._lock = threading.Lock()
         self._live = Live(

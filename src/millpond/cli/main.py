@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -29,15 +29,31 @@ from millpond.errors import MillpondError
 HELP_WIDTH = 100
 
 
-class InOrder(click.Group):
-    """Lists the commands in the order in which people need them."""
+class StoppedError(Exception):
+    """`KeyboardInterrupt`, for which click would print an empty line."""
+
+
+class ReaderGoneError(Exception):
+    """`BrokenPipeError`, for which click would exit with 1."""
+
+
+class Commands(click.Group):
+    """Lists the commands in the order in which people need them, and leaves their ends to us."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise StoppedError from error
+        except BrokenPipeError as error:
+            raise ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's API
         return list(self.commands)
 
 
 @click.group(
-    cls=InOrder,
+    cls=Commands,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": HELP_WIDTH,
@@ -82,7 +98,7 @@ def _call(arguments: Sequence[str] | None) -> int:
                 obj=settings,
                 standalone_mode=False,
             )
-        except (KeyboardInterrupt, click.Abort):
+        except (StoppedError, KeyboardInterrupt, click.Abort):
             print_note("stopped")
             return ExitCode.of_signal(signals.received or signal.SIGINT)
         except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
@@ -102,7 +118,7 @@ def _failed(error: Exception, *, debug: bool) -> int:
         case click.ClickException():
             error.show()
             return error.exit_code
-        case BrokenPipeError():
+        case ReaderGoneError() | BrokenPipeError():
             return _leave_broken_pipe()
         case _:
             print_bug(error, debug=debug)

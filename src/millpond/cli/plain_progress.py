@@ -20,8 +20,10 @@ BATCH_LINE_EVERY = timedelta(seconds=5)
 class PlainProgress:
     """Prints lines as events come in; `listen` is the listener."""
 
-    def __init__(self, write: Callable[[str], None] = click.echo) -> None:
-        self.view = UpdateView()
+    def __init__(
+        self, shorten: Callable[[str], str] = str, *, write: Callable[[str], None] = click.echo
+    ) -> None:
+        self.view = UpdateView(shorten)
         self._write: Callable[[str], None] | None = write
         self._last_line: dict[str, Event] = {}
 
@@ -60,8 +62,12 @@ class PlainProgress:
                 return None
             return ", ".join(filter(None, (plural(flow.batches, "batch"), flow.counts.words())))
         if flow.status.is_final and flow.status is not FlowStatus.EXCLUDED:
-            return _final_line(flow, event)
+            return _final_line(flow, event, reason=self._reason(event))
         return None
+
+    def _reason(self, event: Event) -> str:
+        """What the message gives as the reason: all after its first colon, on one line."""
+        return self.view.shorten(event.message.partition(": ")[2].partition("\n")[0])
 
     def _print(self, line: str) -> None:
         if self._write is None:
@@ -73,10 +79,9 @@ class PlainProgress:
             self._write = None
 
 
-def _final_line(flow: FlowView, event: Event) -> str:
+def _final_line(flow: FlowView, event: Event, *, reason: str) -> str:
     line = status_word(flow.status)
     if flow.status in {FlowStatus.FAILED, FlowStatus.SKIPPED}:
-        reason = event.message.partition(": ")[2].partition("\n")[0]
         return f"{line}: {reason}" if reason else line
     seconds = flow.seconds(event.timestamp)
     if seconds is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import click
 from millpond.cli.options import NameList, conf_option, open_project, spec_option
 from millpond.cli.problems import print_problems
 from millpond.cli.settings import ExitCode, ReportedError, Settings
+from millpond.cli.short_names import ShortNames
 from millpond.errors.graph import UnknownDatasetError
 from millpond.errors.runner import ConflictingSelectionError
 
@@ -62,7 +63,7 @@ def run(
     project = open_project(spec, conf)
     from millpond import runner
 
-    progress = _progress()
+    progress = _progress(ShortNames(project.spec.catalog, project.spec.schema))
     try:
         with progress:
             result = runner.run_update(
@@ -85,14 +86,14 @@ def _flat(lists: Sequence[Sequence[str]]) -> list[str]:
     return [name for names in lists for name in names]
 
 
-def _progress() -> LiveProgress | PlainProgress:
+def _progress(shorten: Callable[[str], str]) -> LiveProgress | PlainProgress:
     if sys.stdout.isatty() and os.environ.get("TERM", "") not in {"", "dumb"}:
         from millpond.cli.live_progress import LiveProgress
 
-        return LiveProgress()
+        return LiveProgress(shorten)
     from millpond.cli.plain_progress import PlainProgress
 
-    return PlainProgress()
+    return PlainProgress(shorten)
 
 
 def _report(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millpond.cli.grid import Column, print_grid
+from millpond.cli.grid import Column, natural_width, print_grid, screen_width
 from millpond.cli.options import format_option, open_project, spec_option
 from millpond.cli.rows import print_json
 from millpond.cli.settings import ReportedError
@@ -52,27 +52,29 @@ def tables(spec: Path | None, output_format: str) -> None:
 
 
 def _print_table(found: Sequence[TableInfo]) -> None:
-    print_grid(
+    columns = [
+        Column("Name"),
+        Column("Kind"),
+        Column("Flow"),
+        Column("Rows", is_number=True),
+        Column("Version", is_number=True),
+        Column("Location"),
+    ]
+    rows = [
         [
-            Column("Name"),
-            Column("Kind"),
-            Column("Flow"),
-            Column("Rows", is_number=True),
-            Column("Version", is_number=True),
-            Column("Location"),
-        ],
-        [
-            [
-                table.name,
-                table.kind.lower().replace("_", " "),
-                table.flow.lower().replace("_", " "),
-                "" if table.rows is None else f"{table.rows:,}",
-                "" if table.version is None else str(table.version),
-                "" if table.location is None else _short_path(Path(table.location)),
-            ]
-            for table in found
-        ],
-    )
+            table.name,
+            table.kind.lower().replace("_", " "),
+            table.flow.lower().replace("_", " "),
+            "" if table.rows is None else f"{table.rows:,}",
+            "" if table.version is None else str(table.version),
+            "" if table.location is None else _short_path(Path(table.location)),
+        ]
+        for table in found
+    ]
+    if natural_width(columns, rows) > screen_width():
+        # Half a path helps nobody; the names are what is needed.
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    print_grid(columns, rows)
 
 
 def _short_path(path: Path) -> str:

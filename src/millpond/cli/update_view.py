@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 
@@ -28,27 +29,29 @@ class RowCounts:
 
         >>> RowCounts(rows_in=1200, inserted=1000, late=12).words()
         '1,200 rows in, 1,000 inserted, 12 late'
+        >>> RowCounts(rows_in=20).words()
+        '20 rows in, no change'
         """
-        parts = [plural(self.rows_in, "row") + " in"] if self.rows_in else []
-        for name in ("replaced", "inserted", "late", "dropped"):
-            number = getattr(self, name)
-            if number:
-                parts.append(f"{number:,} {name}")
+        parts = [
+            f"{getattr(self, name):,} {name}"
+            for name in ("replaced", "inserted", "late", "dropped")
+            if getattr(self, name)
+        ]
+        if self.rows_in:
+            parts = [f"{plural(self.rows_in, 'row')} in", *(parts or ["no change"])]
         return ", ".join(parts)
 
 
 @dataclass
 class FlowView:
-    """One flow as it stands."""
+    """One flow as it stands. `name` is what people see."""
 
     name: str
-    dataset: str
     status: FlowStatus = FlowStatus.QUEUED
     counts: RowCounts = field(default_factory=RowCounts)
     batches: int = 0
     started: datetime | None = None
     ended: datetime | None = None
-    message: str = ""
 
     def seconds(self, now: datetime) -> float | None:
         """How long it has run, or ran."""
@@ -58,9 +61,14 @@ class FlowView:
 
 
 class UpdateView:
-    """An update as its events tell it. Give it every event, in order."""
+    """An update as its events tell it. Give it every event, in order.
 
-    def __init__(self) -> None:
+    Args:
+        shorten: Makes names of flows shorter for people.
+    """
+
+    def __init__(self, shorten: Callable[[str], str] = str) -> None:
+        self.shorten = shorten
         self.update_id = ""
         self.pipeline_name = ""
         self.state = UpdateState.QUEUED
@@ -79,7 +87,7 @@ class UpdateView:
         if event.event_type is not EventType.FLOW_PROGRESS or event.origin.flow_name is None:
             return None
         name = event.origin.flow_name
-        flow = self.flows.setdefault(name, FlowView(name, event.origin.dataset_name or ""))
+        flow = self.flows.setdefault(name, FlowView(self.shorten(name)))
         _apply_to_flow(flow, event)
         return flow
 
@@ -123,7 +131,6 @@ def status_word(status: FlowStatus) -> str:
 
 def _apply_to_flow(flow: FlowView, event: Event) -> None:
     flow.status = FlowStatus(event.detail["status"])
-    flow.message = event.message
     if flow.status in {FlowStatus.STARTING, FlowStatus.RUNNING}:
         flow.started = flow.started or event.timestamp
     elif flow.status.is_final:

@@ -74,10 +74,11 @@ def counts(metrics: FlowMetrics) -> str:
         )
         if number
     ]
+    words = words or ["no change"]
     if metrics.rows_read is not None:
         noun = "row" if metrics.rows_read == 1 else "rows"
         words.insert(0, f"{metrics.rows_read:,} {noun} in")
-    return ", ".join(words) or "no rows changed"
+    return ", ".join(words)
 
 
 def _sentence(start: str, reason: str | None) -> str:
