@@ -258,3 +258,19 @@ def test_columns_of_any_name_can_be_stored_and_deleted_from(tmp_path, name):
     assert READERS["delta-rs"](table.path) == expected
     (stats,) = [file.stats for file in table.snapshot().files.values()]
     assert stats.max_values == {name: 2, "s": {name: "2"}}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_value_that_fills_a_whole_file_comes_back_whole(tmp_path, name):
+    """Readers may take such a value from the statistics, where both bounds are the same."""
+    data_type, values = TYPES[name]
+    table = create(tmp_path / "t", columns(n=LongType(), x=data_type))
+    for number, (expression, _) in enumerate(values):
+        append(table, f"SELECT {number} AS n, {expression} AS x FROM range(3)")
+    for reader, read in READERS.items():
+        if (name, reader) in UNREADABLE:
+            continue
+        found = {row["n"]: row["x"] for row in read(table.path)}
+        for number, (_, value) in enumerate(values):
+            given = as_map(found[number]) if name == "map" else found[number]
+            assert (reader, normal(given)) == (reader, normal(value))
