@@ -40,6 +40,8 @@ fi
 
 show run --conf "millpond.samples.slices=$slice"
 show tables
+show query "SELECT booking_id, booking_update_id, check_in, status, total_amount \
+FROM current_bookings ORDER BY updated_at DESC LIMIT 5"
 show query "SELECT * FROM booking_summary ORDER BY status"
 show query "SELECT * FROM payments_lost"
 

@@ -46,9 +46,8 @@ def differences(connection: duckdb.DuckDBPyConnection, one: str, other: str) -> 
         SELECT (SELECT count(*) FROM (({one}) EXCEPT ALL ({other})))
              + (SELECT count(*) FROM (({other}) EXCEPT ALL ({one})))
     """
-    row = connection.sql(query).fetchone()
-    assert row is not None
-    return row[0]
+    [(count,)] = connection.sql(query).fetchall()
+    return count
 
 
 def main() -> int:

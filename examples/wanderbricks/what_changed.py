@@ -74,13 +74,13 @@ def main() -> int:
     print(f"  {'':36}{'keys':>7}{'events':>8}{'changed':>9}")
     for what, keys, events, changed in summary:
         print(f"  {what:36}{keys:>7,}{events:>8,}{changed:>9,}")
-    wrong = connection.sql(
+    [(wrong,)] = connection.sql(
         """
         SELECT count(*) FROM keys WHERE changed
         AND what IN ('not in the new events', 'only late events: ignored')
         """
-    ).fetchone()
-    if wrong != (0,):
+    ).fetchall()
+    if wrong:
         print(f"  {wrong} keys changed that should not have", file=sys.stderr)
         return 1
     print("  Keys without a newer event are the same, row for row.")

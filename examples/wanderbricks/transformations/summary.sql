@@ -4,7 +4,7 @@ COMMENT 'Bookings and their payments by status'
 AS SELECT
   bookings.status,
   count(*) AS bookings,
-  count(payments.booking_id) AS with_payment,
+  count(payments.payment_id) AS with_payment,
   count_if(payments.status = 'completed') AS paid,
   CAST(sum(CASE WHEN payments.status = 'completed' THEN payments.amount END) AS DECIMAL(18, 2))
     AS paid_amount
