@@ -27,29 +27,31 @@ show() {
   "$bin/millpond" "$@"
 }
 
-if [ -d "$table/_delta_log" ]; then
-  source_before=$(newest_version "$source")
+# How many slices of the samples the tables hold; written only when an update has gone well.
+progress=$storage/demo-slices
+weeks=$(cat "$progress" 2>/dev/null || echo 0)
+slice=$((weeks + 1))
+
+if [ "$weeks" -gt 0 ]; then
   table_before=$(newest_version "$table")
-  slice=$((source_before + 2))
-  echo "A week goes by: week $((slice - 1)) of changes comes in."
+  echo "A week goes by: week $weeks of changes comes in."
 else
-  source_before=
-  slice=1
   echo "The first update: everything that the samples hold."
 fi
 
 show run --conf "millpond.samples.slices=$slice"
+echo "$slice" > "$progress"
 show tables
 show query "SELECT booking_id, booking_update_id, check_in, status, total_amount \
 FROM current_bookings ORDER BY updated_at DESC LIMIT 5"
 show query "SELECT * FROM booking_summary ORDER BY status"
 show query "SELECT * FROM payments_lost"
 
-if [ -n "$source_before" ]; then
+if [ "$weeks" -gt 0 ]; then
   printf '\nWhat the update did to current_bookings, seen with delta-rs and DuckDB:\n'
   "$bin/python" what_changed.py \
     --table "$table" --before "$table_before" --after "$(newest_version "$table")" \
-    --source "$source" --read-after "$source_before" \
+    --source "$source" --read-after $((weeks - 1)) \
     --key booking_id --sequence booking_update_id
 else
   printf '\nRun it again to see what a week of changes does to the tables.\n'

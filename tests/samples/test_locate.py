@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from millpond.errors import SourceLocation
 from millpond.errors.samples import SampleOptionError, SampleTableNotFoundError
 from millpond.samples import locate
 from millpond.samples.wanderbricks.tables import TABLES
@@ -58,11 +59,24 @@ def test_a_name_outside_the_sample_schema_is_none_of_ours(
 
 
 def test_an_unknown_table_is_refused_with_the_list_of_tables(tmp_path: Path) -> None:
-    with pytest.raises(SampleTableNotFoundError, match="no table 'cities'") as caught:
-        locate(("samples", "wanderbricks", "cities"), layout=Layout(tmp_path), configuration={})
+    with pytest.raises(SampleTableNotFoundError, match="no table 'xyz'") as caught:
+        locate(
+            ("samples", "wanderbricks", "xyz"),
+            layout=Layout(tmp_path),
+            configuration={},
+            where=SourceLocation("a.sql", 3),
+        )
+    assert caught.value.where == SourceLocation("a.sql", 3)
     assert caught.value.hint is not None
     assert all(table in caught.value.hint for table in TABLES)
     assert isinstance(caught.value, LookupError)
+
+
+def test_a_name_like_that_of_a_table_is_refused_with_that_table(tmp_path: Path) -> None:
+    with pytest.raises(SampleTableNotFoundError, match="did you mean booking_updates"):
+        locate(
+            ("samples", "wanderbricks", "bookingupdate"), layout=Layout(tmp_path), configuration={}
+        )
 
 
 @pytest.mark.parametrize(

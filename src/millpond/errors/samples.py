@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Self
 
-from millpond.errors.base import MillpondError
+from millpond.errors.base import MillpondError, SourceLocation
+from millpond.errors.suggestion import did_you_mean
 
 
 class SampleTableNotFoundError(MillpondError, LookupError):
@@ -13,10 +14,15 @@ class SampleTableNotFoundError(MillpondError, LookupError):
     sqlstate = "42P01"
 
     @classmethod
-    def from_name(cls, table: str, *, known: Sequence[str]) -> Self:
+    def from_name(
+        cls, table: str, *, known: Sequence[str], where: SourceLocation | None = None
+    ) -> Self:
+        meant = did_you_mean(table, known)
+        tables = ", ".join(sorted(known))
         return cls(
             f"samples.wanderbricks has no table {table!r}.",
-            hint="its tables are " + ", ".join(sorted(known)),
+            where=where,
+            hint=f"did you mean {meant}?" if meant else f"its tables are {tables}",
         )
 
 

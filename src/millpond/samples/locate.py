@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from millpond.errors import SourceLocation
 from millpond.errors.samples import SampleTableNotFoundError
 from millpond.names import path_segment
 from millpond.samples.options import SampleOptions
@@ -19,7 +20,11 @@ SCHEMA = "wanderbricks"
 
 
 def locate(
-    parts: tuple[str, ...], *, layout: Layout, configuration: Mapping[str, str]
+    parts: tuple[str, ...],
+    *,
+    layout: Layout,
+    configuration: Mapping[str, str],
+    where: SourceLocation | None = None,
 ) -> Path | None:
     """Return the folder of a sample table, or `None` for a name outside `samples.wanderbricks`.
 
@@ -31,6 +36,7 @@ def locate(
         parts: A full name, in any case.
         layout: Where the pipeline keeps its files.
         configuration: The pipeline's settings, of which `millpond.samples.*` matter here.
+        where: The line that reads the table, for messages.
 
     Raises:
         SampleTableNotFoundError: `samples.wanderbricks` has no such table.
@@ -41,7 +47,7 @@ def locate(
         return None
     table = folded[2]
     if table not in TABLES:
-        raise SampleTableNotFoundError.from_name(parts[2], known=TABLES)
+        raise SampleTableNotFoundError.from_name(parts[2], known=TABLES, where=where)
     options = SampleOptions.from_configuration(configuration)
     folder = layout.samples.joinpath(
         path_segment(SCHEMA), f"bookings-{options.bookings}", path_segment(table)
