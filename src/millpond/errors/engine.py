@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
+from millpond.errors.suggestion import did_you_mean, shortened
 
 
 class QuerySyntaxError(MillpondError, ValueError):
@@ -90,6 +92,21 @@ class UnsupportedReadError(MillpondError, NotImplementedError):
         return cls(f"{source} is not supported.", where=where, detail=detail, hint=instead)
 
 
+class PathNotFoundError(MillpondError, FileNotFoundError):
+    """A query reads files from a path at which there is nothing."""
+
+    error_class = "PATH_NOT_FOUND"
+    sqlstate = "42K03"
+
+    @classmethod
+    def of(cls, path: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"There is nothing at {path}.",
+            where=where,
+            hint="check the path; a relative one starts at the project folder",
+        )
+
+
 class UnsupportedStreamingOperationError(MillpondError, NotImplementedError):
     """A flow's query does something over a stream that no flow supports."""
 
@@ -172,13 +189,26 @@ class UnresolvedColumnError(MillpondError, LookupError):
 
     @classmethod
     def of(
-        cls, column: str, *, subject: str, where: SourceLocation | None, detail: str | None
+        cls,
+        column: str,
+        *,
+        subject: str,
+        known: Iterable[str],
+        where: SourceLocation | None,
+        detail: str | None,
     ) -> Self:
+        names = sorted(known)
+        near = did_you_mean(column.rpartition(".")[2].strip("`"), names)
+        hint = "check the spelling, and the columns of the tables that are read"
+        if near:
+            hint = f"did you mean {near}?"
+        elif names:
+            hint = f"the columns are {shortened(names)}"
         return cls(
             f"{subject} names the column {column}, which its inputs do not have.",
             where=where,
             detail=detail,
-            hint="check the spelling, and the columns of the tables that are read",
+            hint=hint,
         )
 
 

@@ -33,10 +33,12 @@ class CallSite:
 
     Attributes:
         function: What it called there: a method of a DataFrame or session.
+        folder: The current folder at that time, to which relative paths belong.
     """
 
     location: SourceLocation
     function: str
+    folder: str
 
 
 _SITES: dict[int, CallSite] = {}
@@ -74,7 +76,8 @@ def call_site() -> CallSite | None:
         frame = frame.f_back
     if frame is None:
         return None
-    return CallSite(file_location(frame.f_code.co_filename, frame.f_lineno), function)
+    location = file_location(frame.f_code.co_filename, frame.f_lineno)
+    return CallSite(location, function, str(Path.cwd()))
 
 
 def user_line(traceback: TracebackType | None) -> SourceLocation | None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 from pyspark.errors import PySparkException
 
+from millpond.engine.connect.messages import input_relations, own_expressions
 from millpond.engine.connect.plan import PLACEHOLDER, ConnectPlan
+from millpond.engine.connect.reads import location_of
+from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import outline
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import MillpondError, SourceLocation
@@ -24,9 +29,32 @@ from millpond.sql.tokens import TokenKind, identifier_value
 _MISSING_COLUMN = re.compile(r"attribute ObjectName\(\[(.*?)\]\) is missing from the schema")
 _IDENTIFIER = re.compile(r'Identifier\("((?:[^"\\]|\\.)*)"\)')
 _MISSING_FUNCTION = re.compile(r"unknown function: (\S+)")
-_SYNTAX = re.compile(r"found .* at \d+:\d+ expected")
-_PLACEHOLDERS = re.compile(re.escape(PLACEHOLDER).replace(r"\{number\}", r"\d+"))
+_SYNTAX = re.compile(r"found (.*) at \d+:\d+ expected")
+_PLACEHOLDERS = re.compile(PLACEHOLDER.format(number=r"\d+"))
 _STACK = re.compile(r"\n\nStack [Tt]race.*|\n\nJVM stacktrace.*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What an engine's words are about.
+
+    Attributes:
+        name: What messages call it.
+        texts: SQL texts in it, in which a name may be found.
+        relation: The plan, in whose expressions a name may be found.
+        known: Columns that could be meant.
+    """
+
+    name: str
+    where: SourceLocation | None
+    texts: Sequence[QueryText] = ()
+    relation: Any = None
+    known: Collection[str] = field(default_factory=frozenset)
+
+    @classmethod
+    def of_plan(cls, plan: ConnectPlan, known: Collection[str] = frozenset()) -> Subject:
+        texts = [source.source for source in plan.sources if isinstance(source, TextAnalysis)]
+        return cls("The query", plan.location, texts, plan.relation, known)
 
 
 def message_of(error: PySparkException) -> str:
@@ -40,14 +68,12 @@ def is_syntax_error(error: PySparkException) -> bool:
 
 
 @contextmanager
-def analysing(plan: ConnectPlan) -> Iterator[None]:
+def analysing(plan: ConnectPlan, known: Collection[str] = frozenset()) -> Iterator[None]:
     """Turn an engine's refusal of a plan into a `MillpondError`."""
     try:
         yield
     except PySparkException as error:
-        raise analysis_error(
-            message_of(error), subject="The query", where=plan.location, text=plan.text
-        ) from error
+        raise analysis_error(message_of(error), Subject.of_plan(plan, known)) from error
 
 
 @contextmanager
@@ -57,50 +83,85 @@ def running(plan: ConnectPlan) -> Iterator[None]:
         yield
     except PySparkException as error:
         message = message_of(error)
-        missing = _MISSING_COLUMN.search(message) or _MISSING_FUNCTION.search(message)
-        if missing or is_syntax_error(error):
-            raise analysis_error(
-                message, subject="The query", where=plan.location, text=plan.text
-            ) from error
+        if names_missing(message):
+            raise analysis_error(message, Subject.of_plan(plan)) from error
         raise QueryRunError.of(message, where=plan.location) from error
 
 
-def analysis_error(
-    message: str, *, subject: str, where: SourceLocation | None, text: QueryText | None = None
-) -> MillpondError:
+def names_missing(message: str) -> bool:
+    """Whether an engine misses a column or function."""
+    return bool(_MISSING_COLUMN.search(message) or _MISSING_FUNCTION.search(message))
+
+
+def analysis_error(message: str, subject: Subject) -> MillpondError:
     """The error for a query or expression that the engine can't analyse."""
     column = _MISSING_COLUMN.search(message)
     if column is not None:
         parts = [part.replace('\\"', '"') for part in _IDENTIFIER.findall(column.group(1))]
-        place, caret = _find_name(text, parts)
+        where, caret = _find_name(subject, parts)
         return UnresolvedColumnError.of(
             ".".join(quote_identifier(part) for part in parts),
-            subject=subject,
-            where=place or where,
+            subject=subject.name,
+            known=subject.known,
+            where=where,
             detail=caret,
         )
     function = _MISSING_FUNCTION.search(message)
     if function is not None:
         name = function.group(1)
-        place, caret = _find_name(text, [name])
-        return UnresolvedRoutineError.of(name, subject=subject, where=place or where, detail=caret)
+        where, caret = _find_name(subject, [name])
+        return UnresolvedRoutineError.of(name, subject=subject.name, where=where, detail=caret)
+    syntax = _SYNTAX.search(message)
+    if syntax is not None:
+        found = syntax.group(1)
+        where, caret = _find_name(subject, [found])
+        text = f"the engine can't read it from {found!r} on."
+        return QueryAnalysisError.of(text, subject=subject.name, where=where, detail=caret or "")
     first_line, _, rest = message.partition("\n")
-    return QueryAnalysisError.of(first_line, subject=subject, where=where, detail=rest)
+    return QueryAnalysisError.of(first_line, subject=subject.name, where=subject.where, detail=rest)
 
 
-def _find_name(
-    text: QueryText | None, parts: list[str]
-) -> tuple[SourceLocation | None, str | None]:
-    """The place of a dotted name in a query's text: the first, since the engine does not say."""
-    if text is None:
-        return None, None
-    tokens = outline(text.text).tokens
+def _find_name(subject: Subject, parts: Sequence[str]) -> tuple[SourceLocation | None, str | None]:
+    """The first place of a dotted name, since the engine does not say which it means."""
     wanted = [part.casefold() for part in parts]
+    for text in subject.texts:
+        place = _place_in_text(text.text, wanted)
+        if place is not None:
+            return text.locate(place[0]), text.caret(*place)
+    if subject.relation is not None:
+        where = _place_in_plan(subject.relation, wanted)
+        return where or subject.where, None
+    return subject.where, None
+
+
+def _place_in_text(text: str, wanted: Sequence[str]) -> tuple[int, int] | None:
+    tokens = outline(text).tokens
     for index, token in enumerate(tokens):
         if token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
             continue
         found = [identifier_value(part).casefold() for part in tokens[index::2][: len(wanted)]]
         if found == wanted:
-            last = tokens[index + 2 * (len(wanted) - 1)]
-            return text.locate(token.start), text.caret(token.start, last.end)
-    return None, None
+            return token.start, tokens[index + 2 * (len(wanted) - 1)].end
+    return None
+
+
+def _place_in_plan(relation: Any, wanted: Sequence[str]) -> SourceLocation | None:
+    for child in input_relations(relation):
+        found = _place_in_plan(child, wanted)
+        if found is not None:
+            return found
+    for expression in own_expressions(relation):
+        kind = expression.WhichOneof("expr_type")
+        if kind == "unresolved_attribute":
+            text = expression.unresolved_attribute.unparsed_identifier
+        elif kind == "expression_string":
+            text = expression.expression_string.expression
+        elif kind == "unresolved_function":
+            text = expression.unresolved_function.function_name
+        elif kind == "call_function":
+            text = expression.call_function.function_name
+        else:
+            continue
+        if _place_in_text(text, wanted) is not None:
+            return location_of(relation)
+    return None

@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError
 
 from millpond.engine.connect.call_sites import site_of
 from millpond.engine.connect.messages import input_relations, own_expressions
-from millpond.engine.connect.reads import location_of
+from millpond.engine.connect.reads import FileRead, location_of
 from millpond.engine.protocol import TableRead
 from millpond.engine.shapes import JoinType, Operator, OperatorKind
 from millpond.engine.shapes.functions import kind_of_function
@@ -73,12 +73,12 @@ _AGGREGATING_UDFS = frozenset(
     for name, value in vars(PythonEvalType).items()
     if name.startswith("SQL_") and ("GROUPED_AGG" in name or "WINDOW_AGG" in name)
 )
+# What a leaf of a plan reads.
+Source = TableRead | TextAnalysis | FileRead
 _MAY_HOLD_QUERY = re.compile(r"\b(select|from|values|table)\b", re.IGNORECASE)
 
 
-def describe(
-    relation: Any, sources: Sequence[TableRead | TextAnalysis | None]
-) -> tuple[list[Operator], bool]:
+def describe(relation: Any, sources: Sequence[Source]) -> tuple[list[Operator], bool]:
     """The operators of a plan, and whether its rows are a stream.
 
     Args:
@@ -91,7 +91,7 @@ def describe(
 
 @dataclass
 class _Description:
-    sources: Iterator[TableRead | TextAnalysis | None]
+    sources: Iterator[Source]
     operators: list[Operator] = field(default_factory=list)
 
     def relation(self, relation: Any, external: dict[str, bool]) -> bool:
@@ -132,9 +132,7 @@ class _Description:
     def _text(self, relation: Any, external: dict[str, bool]) -> bool:
         return self._analysed(relation, next(self.sources), external)
 
-    def _analysed(
-        self, relation: Any, analysis: TableRead | TextAnalysis | None, external: dict[str, bool]
-    ) -> bool:
+    def _analysed(self, relation: Any, analysis: Source, external: dict[str, bool]) -> bool:
         if not isinstance(analysis, TextAnalysis):
             message = "a text without an analysis"
             raise TypeError(message)

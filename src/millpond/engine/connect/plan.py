@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql.connect import proto
 
 from millpond.definitions import SqlQuery
-from millpond.engine.connect.messages import leaves
-from millpond.engine.connect.operators import describe
-from millpond.engine.connect.reads import location_of, table_read
-from millpond.engine.protocol import Binder, Input, PlanInput, TableRead
+from millpond.engine.connect.messages import input_relations, leaves
+from millpond.engine.connect.operators import Source, describe
+from millpond.engine.connect.reads import FileRead, location_of, table_read
+from millpond.engine.protocol import Binder, DeltaInput, Input, PlanInput, TableRead
 from millpond.engine.shapes import check
 from millpond.engine.sqltext.analysis import CanRead, TextAnalysis, analyse
 from millpond.engine.sqltext.source import QueryText
@@ -33,14 +33,14 @@ class ConnectPlan:
 
     Attributes:
         subject: What messages call the query.
-        sources: For each leaf in order: a read, the text of a query, or `None` where the engine
-            reads files by itself.
+        sources: For each leaf in order: a read, the text of a query, or files that the engine
+            reads by itself.
         is_streaming: Whether its rows are a stream.
     """
 
     relation: Any
     location: SourceLocation
-    sources: tuple[TableRead | TextAnalysis | None, ...]
+    sources: tuple[Source, ...]
     is_streaming: bool = False
     text: QueryText | None = None
 
@@ -50,7 +50,7 @@ class ConnectPlan:
         for source in self.sources:
             if isinstance(source, TextAnalysis):
                 found.extend(source.reads)
-            elif source is not None:
+            elif isinstance(source, TableRead):
                 found.append(source)
         return tuple(found)
 
@@ -72,6 +72,8 @@ def plan_of_text(query: SqlQuery, *, can_read: CanRead) -> ConnectPlan:
     text = QueryText.of_query(query)
     relation = proto.Relation(sql=proto.SQL(query=query.text))
     analysis = analyse(text, can_read=can_read)
+    for read in analysis.reads:
+        _check_options(read)
     operators, streaming = analysis.operators({}, reads_stream=_reads_stream)
     check(operators)
     return ConnectPlan(relation, query.location, (analysis,), streaming, text)
@@ -95,9 +97,12 @@ def plan_of_relation(
         _source(leaf, can_read=can_read, catalog=catalog, schema=schema, externals=externals)
         for leaf in leaves(relation)
     ]
+    plan = ConnectPlan(relation, location, tuple(sources))
+    for read in plan.reads:
+        _check_options(read)
     operators, streaming = describe(relation, sources)
     check(operators)
-    return ConnectPlan(relation, location, tuple(sources), streaming)
+    return replace(plan, is_streaming=streaming)
 
 
 def _source(
@@ -107,7 +112,7 @@ def _source(
     catalog: str | None,
     schema: str | None,
     externals: frozenset[str],
-) -> TableRead | TextAnalysis | None:
+) -> Source:
     kind = leaf.WhichOneof("rel_type")
     if kind == "read":
         return table_read(leaf, catalog=catalog, schema=schema)
@@ -123,8 +128,6 @@ def _source(
 
 def _externals(relation: Any) -> frozenset[str]:
     """Names of DataFrames that SQL texts of a plan refer to."""
-    from millpond.engine.connect.messages import input_relations
-
     found: set[str] = set()
     if relation.WhichOneof("rel_type") == "with_relations":
         found.update(
@@ -157,8 +160,10 @@ class _Binding:
         for leaf, source in zip([*leaves(bound)], plan.sources, strict=True):
             if isinstance(source, TextAnalysis):
                 self._bind_text(leaf, source, above)
-            elif source is not None:
+            elif isinstance(source, TableRead):
                 self._bind_read(leaf, source, above)
+            else:
+                self._bind_files(leaf, source)
         return bound
 
     def _bind_read(self, leaf: Any, read: TableRead, above: tuple[int, ...]) -> None:
@@ -173,6 +178,14 @@ class _Binding:
             found.common.CopyFrom(leaf.common)
             relation = found
         leaf.CopyFrom(relation)
+
+    @staticmethod
+    def _bind_files(leaf: Any, files: FileRead) -> None:
+        files.check()
+        source = leaf.read.data_source
+        source.options.pop("path", None)
+        del source.paths[:]
+        source.paths.extend(files.paths)
 
     def _bind_text(self, leaf: Any, analysis: TextAnalysis, above: tuple[int, ...]) -> None:
         names = [self._placeholder() for _ in analysis.references]
@@ -198,6 +211,8 @@ class _Binding:
 
     def _input(self, read: TableRead, above: Sequence[int]) -> Any:
         found = self._binder(read)
+        if isinstance(found, DeltaInput):
+            found = replace(found, version=_version(read, found.version))
         if not isinstance(found, PlanInput):
             return self._input_relation(found)
         if not isinstance(found.plan, ConnectPlan):
@@ -206,3 +221,35 @@ class _Binding:
         if id(found.plan) in above:
             raise CyclicViewError.through(".".join(read.name), where=read.location)
         return self.bind(found.plan, tuple(above))
+
+
+def _version(read: TableRead, version: int | None) -> int | None:
+    """The version that a read asks for by its options, unless it is bound to one already."""
+    asked = read.options.get("versionasof")
+    if asked is None or version is not None:
+        return version
+    if not asked.isdecimal():
+        raise UnsupportedReadError.of(
+            f"The version {asked!r}", where=read.location, instead="give the number of a version"
+        )
+    return int(asked)
+
+
+def _check_options(read: TableRead) -> None:
+    """Raise for an option that would change which rows a table read gives, and can't be had."""
+    changes = any(
+        read.options.get(option, "false").lower() == "true"
+        for option in ("readchangefeed", "readchangedata")
+    )
+    if changes or (not read.streaming and {"startingversion", "endingversion"} & {*read.options}):
+        raise UnsupportedReadError.of(
+            "Reading the changes of a table",
+            where=read.location,
+            instead="read the table itself, or stream it with the option skipChangeCommits",
+        )
+    if "timestampasof" in read.options:
+        raise UnsupportedReadError.of(
+            "Reading a table as of a timestamp",
+            where=read.location,
+            instead="give the number of a version: VERSION AS OF n, or the option versionAsOf",
+        )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from millpond.engine.connect.call_sites import site_of
 from millpond.engine.protocol import TableRead
 from millpond.engine.sqltext.references import FILE_FORMATS
 from millpond.errors import SourceLocation
-from millpond.errors.engine import UnsupportedReadError, UnsupportedStreamingSourceError
+from millpond.errors.engine import (
+    PathNotFoundError,
+    UnsupportedReadError,
+    UnsupportedStreamingSourceError,
+)
 from millpond.names import split_name
 
 
@@ -17,8 +24,33 @@ def location_of(relation: Any) -> SourceLocation | None:
     return site.location if site else None
 
 
-def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead | None:
-    """What a relation of kind `read` reads, or `None` where the engine reads files by itself.
+@dataclass(frozen=True)
+class FileRead:
+    """Files that the engine reads by itself, such as `spark.read.csv(path)`.
+
+    Attributes:
+        paths: Absolute, or URLs.
+    """
+
+    paths: tuple[str, ...]
+    location: SourceLocation | None
+
+    def check(self) -> None:
+        """Raise where a file is not there: Sail takes a path of nothing for an empty table.
+
+        Raises:
+            PathNotFoundError: There is nothing at a path.
+        """
+        for path in self.paths:
+            url = urlsplit(path)
+            local = unquote(url.path) if url.scheme == "file" else path
+            is_pattern = any(char in local for char in "*?[{")
+            if url.scheme in {"", "file"} and not is_pattern and not Path(local).exists():
+                raise PathNotFoundError.of(path, where=self.location)
+
+
+def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead | FileRead:
+    """What a relation of kind `read` reads.
 
     Raises:
         UnsupportedStreamingSourceError: It streams from something that is no Delta table.
@@ -41,7 +73,13 @@ def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> Tab
             instead="read a table, a Delta path, or files of format "
             + ", ".join(sorted(FILE_FORMATS)),
         )
-    return None
+    site = site_of(relation.common.plan_id)
+    folder = Path(site.folder) if site else Path.cwd()
+    options = {key.lower(): value for key, value in source.options.items()}
+    paths = [*source.paths, *([options["path"]] if "path" in options else [])]
+    return FileRead(
+        tuple(path if urlsplit(path).scheme else str(folder / path) for path in paths), where
+    )
 
 
 def _named(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead:
@@ -71,9 +109,8 @@ def _delta_path(relation: Any) -> TableRead:
     source, where = relation.read.data_source, location_of(relation)
     options = {key.lower(): value for key, value in source.options.items()}
     paths = [*source.paths]
-    path = options.pop("path", None)
-    if path is not None:
-        paths.append(path)
+    if "path" in options:
+        paths.append(options.pop("path"))
     if len(paths) != 1:
         raise UnsupportedReadError.of(
             f"A Delta read of {len(paths)} paths",

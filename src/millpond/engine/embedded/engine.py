@@ -9,14 +9,22 @@ import atexit
 import inspect
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Expectation, PythonQuery, Query, SqlQuery
 from millpond.engine.embedded.server import DEFAULT_CONFIGURATION, Server, Sessions
-from millpond.engine.protocol import Binder, QueryPlan, StagedBatch
+from millpond.engine.protocol import (
+    Binder,
+    EmptyInput,
+    Input,
+    ParquetInput,
+    QueryPlan,
+    StagedBatch,
+    TableRead,
+)
 from millpond.errors import MillpondError, SourceLocation
 from millpond.errors.engine import (
     InvalidSequenceError,
@@ -117,7 +125,9 @@ class EmbeddedEngine:
         from millpond.engine.embedded.columns import check_names
 
         own = _own(plan)
-        found = self._analyse(own, own.bind(binder, self._inputs.relation))
+        columns: set[str] = set()
+        root = own.bind(_noting(binder, columns), self._inputs.relation)
+        found = self._analyse(own, root, known=columns)
         check_names(found, where=own.location)
         return found
 
@@ -256,18 +266,19 @@ class EmbeddedEngine:
             except MillpondError:
                 raise
             except Exception as error:
-                where = _line_of(error) or query.location
-                raise QueryFunctionError.raised(name, error, where=where) from error
+                raise _explained(error, name=name, query=query) from error
         if not isinstance(frame, DataFrame):
             raise QueryFunctionResultError.of(name, frame, where=query.location)
         return frame
 
-    def _analyse(self, plan: ConnectPlan, root: Any) -> StructType:
+    def _analyse(
+        self, plan: ConnectPlan, root: Any, *, known: Collection[str] = frozenset()
+    ) -> StructType:
         from pyspark.sql.connect import proto
 
         from millpond.engine.connect.failures import analysing
 
-        with analysing(plan):
+        with analysing(plan, known):
             return self._sessions.client().schema(proto.Plan(root=root))
 
     def _can_read(self, text: str) -> bool:
@@ -339,8 +350,31 @@ def _active(session: Any, url: str) -> Iterator[None]:
             os.environ["SPARK_REMOTE"] = remote
 
 
-def _line_of(error: BaseException) -> SourceLocation | None:
-    """The innermost line of user code in an exception's traceback."""
-    from millpond.engine.connect.call_sites import user_line
+def _explained(error: Exception, *, name: str, query: PythonQuery) -> MillpondError:
+    """The error for an exception that a query function raised."""
+    from pyspark.errors import PySparkException
 
-    return user_line(error.__traceback__)
+    from millpond.engine.connect.call_sites import user_line
+    from millpond.engine.connect.failures import (
+        Subject,
+        analysis_error,
+        message_of,
+        names_missing,
+    )
+
+    where = user_line(error.__traceback__) or query.location
+    if isinstance(error, PySparkException) and names_missing(message_of(error)):
+        return analysis_error(message_of(error), Subject(f"The query function {name}", where))
+    return QueryFunctionError.raised(name, error, where=where)
+
+
+def _noting(binder: Binder, columns: set[str]) -> Binder:
+    """The binder, which also keeps the names of the columns that a query can read."""
+
+    def bind(read: TableRead) -> Input:
+        found = binder(read)
+        if isinstance(found, EmptyInput | ParquetInput):
+            columns.update(found.schema.names)
+        return found
+
+    return bind

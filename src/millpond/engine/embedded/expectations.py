@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from millpond.definitions import Expectation
-from millpond.engine.connect.failures import analysis_error, message_of
+from millpond.engine.connect.failures import Subject, analysis_error, message_of
 from millpond.engine.embedded.columns import named, text_expression
 from millpond.engine.embedded.inputs import empty_relation
 from millpond.engine.shapes.functions import GENERATORS, kind_of_function
@@ -119,9 +119,10 @@ def _type_of(expectation: Expectation, schema: StructType, client: Any) -> Any:
     try:
         return client.schema(proto.Plan(root=project)).fields[0].dataType
     except PySparkException as error:
-        raise analysis_error(
-            message_of(error),
-            subject=f"The constraint of the expectation {expectation.name!r}",
+        subject = Subject(
+            f"The constraint of the expectation {expectation.name!r}",
             where=expectation.location,
-            text=QueryText(expectation.constraint, expectation.location or _NOWHERE),
-        ) from error
+            texts=[QueryText(expectation.constraint, expectation.location or _NOWHERE)],
+            known=schema.names,
+        )
+        raise analysis_error(message_of(error), subject) from error

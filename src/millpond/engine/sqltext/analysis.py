@@ -13,7 +13,12 @@ from millpond.engine.shapes import Operator, OperatorKind
 from millpond.engine.sqltext.binding import bound_text
 from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.operators import describe
-from millpond.engine.sqltext.parsing import check_one_query, parse_query, syntax_error
+from millpond.engine.sqltext.parsing import (
+    check_one_query,
+    ends_too_early,
+    parse_query,
+    syntax_error,
+)
 from millpond.engine.sqltext.references import (
     Findings,
     TableReference,
@@ -22,6 +27,7 @@ from millpond.engine.sqltext.references import (
 )
 from millpond.engine.sqltext.source import QueryText, blanked
 from millpond.engine.sqltext.streams import find_options, find_streams, find_watermarks
+from millpond.engine.sqltext.using import check_using
 
 # Whether an engine can read a text that sqlglot can't.
 CanRead = Callable[[str], bool]
@@ -121,10 +127,12 @@ def analyse(
     plain = _plain_text(findings)
     tree = parse_query(plain)
     if isinstance(tree, ParseError):
-        if not can_read(plain):
+        # Sail takes a keyword at the end for an alias, as in `SELECT a FROM`.
+        if ends_too_early(tree) or not can_read(plain):
             raise syntax_error(tree, source)
         references = references_in_tokens(findings)
     else:
+        check_using(tree, source)
         references = references_in_tree(findings, tree)
     return TextAnalysis(
         source=source,

@@ -10,6 +10,7 @@ from sqlglot import exp
 from millpond.engine.sqltext.parsing import identifiers
 from millpond.engine.sqltext.references import TableReference
 from millpond.engine.sqltext.source import Edit, apply_edits, blanked
+from millpond.engine.sqltext.using import using_edits
 from millpond.names import quote_identifier
 
 
@@ -36,7 +37,11 @@ def bound_text(
         if reference.alias_at is not None and not joined:
             edits.append(Edit(reference.alias_at, reference.alias_at, as_alias))
     if tree is not None:
-        edits += _qualifier_edits(tree, references, aliases)
+        merged = using_edits(tree)
+        edits += merged.values()
+        edits += [
+            edit for edit in _qualifier_edits(tree, references, aliases) if edit.start not in merged
+        ]
     return apply_edits(blanked(text, without), edits)
 
 

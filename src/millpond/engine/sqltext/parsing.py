@@ -14,33 +14,31 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from millpond.engine.sqltext.blocks import Outline
+from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import MillpondError
 from millpond.errors.engine import NotAQueryError, QuerySyntaxError
-from millpond.sql.tokens import TokenKind
+from millpond.sql.tokens import Token, TokenKind
 
 DIALECT = "databricks"
-_FIRST_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
+_FIRST_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 _PLACE = re.compile(r"\. Line \d+, Col: \d+")
 
 
 def is_query_text(text: str) -> bool:
     """Whether the first word of a text can begin a query."""
-    from millpond.engine.sqltext.blocks import outline
-
     tokens = outline(text).tokens
     return not tokens or (tokens[0].word in _FIRST_WORDS)
 
 
-def check_one_query(outline: Outline, source: QueryText) -> None:
+def check_one_query(found: Outline, source: QueryText) -> None:
     """Raise unless the tokens are those of one statement that begins as a query does.
 
     Raises:
         NotAQueryError: It is another statement, or several.
         QuerySyntaxError: There is no text, or a quote or parenthesis is never closed.
     """
-    tokens = outline.tokens
+    tokens = found.tokens
     if not tokens:
         raise QuerySyntaxError.at("there is no text", where=source.location)
     for token in tokens:
@@ -65,7 +63,7 @@ def check_one_query(outline: Outline, source: QueryText) -> None:
                 where=source.locate(following.start),
                 detail=source.caret(following.start, following.end),
             )
-    _check_parentheses(outline, source)
+    _check_parentheses(found, source)
 
 
 def parse_query(text: str) -> exp.Query | ParseError:
@@ -86,11 +84,16 @@ def _parsed(text: str) -> exp.Query | ParseError:
     return ParseError("it is not a query")
 
 
+def ends_too_early(error: ParseError) -> bool:
+    """Whether more was expected when the text ended."""
+    return any("SENTINEL" in str(found.get("description")) for found in error.errors)
+
+
 def syntax_error(error: ParseError, source: QueryText) -> MillpondError:
     """What to tell the user about a text that neither sqlglot nor the engine can read."""
     found = error.errors[0] if error.errors else {}
     description = _PLACE.sub("", str(found.get("description") or "it is not a query"))
-    if "SENTINEL" in description:
+    if ends_too_early(error):
         description = "it ends too early"
     offset, length = _place(found, source.text)
     return QuerySyntaxError.at(
@@ -112,21 +115,20 @@ def _place(found: dict[str, object], text: str) -> tuple[int, int]:
     return max(0, min(start, len(text) - 1)), length
 
 
-def _check_parentheses(outline: Outline, source: QueryText) -> None:
+def _check_parentheses(found: Outline, source: QueryText) -> None:
     opened: list[int] = []
-    for index, token in enumerate(outline.tokens):
+    for index, token in enumerate(found.tokens):
         if token.word == "(":
             opened.append(index)
         elif token.word == ")":
             if not opened:
-                raise _unbalanced(outline, source, index, "this parenthesis closes nothing")
+                raise _unbalanced(token, source, "this parenthesis closes nothing")
             opened.pop()
     if opened:
-        raise _unbalanced(outline, source, opened[-1], "this parenthesis is never closed")
+        raise _unbalanced(found.tokens[opened[-1]], source, "this parenthesis is never closed")
 
 
-def _unbalanced(outline: Outline, source: QueryText, index: int, problem: str) -> QuerySyntaxError:
-    token = outline.tokens[index]
+def _unbalanced(token: Token, source: QueryText, problem: str) -> QuerySyntaxError:
     return QuerySyntaxError.at(
         problem, where=source.locate(token.start), detail=source.caret(token.start, token.end)
     )

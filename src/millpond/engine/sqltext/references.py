@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -64,9 +65,18 @@ class Findings:
     external: Collection[str] = field(default_factory=frozenset)
 
 
+class _Found(NamedTuple):
+    """A name in a text; `aliased` is `None` where only the tokens behind it can tell."""
+
+    start: int
+    end: int
+    names: tuple[str, ...]
+    aliased: bool | None
+
+
 def references_in_tree(findings: Findings, tree: exp.Query) -> list[TableReference]:
     """Every table that a parsed query names, in the order of the text."""
-    found: list[tuple[int, int, bool, tuple[str, ...]]] = []
+    found: list[_Found] = []
     for table in tree.find_all(exp.Table):
         parts = identifiers(table)
         if not parts or table.find_ancestor(exp.Hint) is not None:
@@ -76,15 +86,16 @@ def references_in_tree(findings: Findings, tree: exp.Query) -> list[TableReferen
             continue
         start = min(part.meta["start"] for part in parts)
         end = max(part.meta["end"] for part in parts) + 1
-        found.append((start, end, bool(table.alias), names))
-    return list(_references(findings, sorted(found)))
+        found.append(_Found(start, end, names, aliased=bool(table.alias)))
+    found.sort(key=lambda one: one.start)
+    return list(_references(findings, found))
 
 
 def references_in_tokens(findings: Findings) -> list[TableReference]:
     """Every table that a text names, where there is no syntax tree of it."""
     outline = findings.outline
     ctes = set(_cte_names(outline))
-    found: list[tuple[int, int, bool, tuple[str, ...]]] = []
+    found: list[_Found] = []
     streams = {stream.start: stream for stream in findings.streams}
     for position in outline.table_positions:
         stream = streams.get(outline.tokens[position].start)
@@ -97,9 +108,7 @@ def references_in_tokens(findings: Findings) -> list[TableReference]:
         names = tuple(identifier_value(part) for part in outline.tokens[index:behind:2])
         if len(names) == 1 and (names[0].casefold() in ctes or names[0] in findings.external):
             continue
-        after = outline.index_at(stream.end) if stream else behind
-        aliased = _has_alias(outline, after)
-        found.append((token.start, outline.tokens[behind - 1].end, aliased, names))
+        found.append(_Found(token.start, outline.tokens[behind - 1].end, names, aliased=None))
     return list(_references(findings, found))
 
 
@@ -128,34 +137,25 @@ def _visible(clause: exp.With, *, inside: exp.Expr | None) -> Iterator[str]:
             return
 
 
-def _references(
-    findings: Findings, found: list[tuple[int, int, bool, tuple[str, ...]]]
-) -> Iterator[TableReference]:
+def _references(findings: Findings, found: list[_Found]) -> Iterator[TableReference]:
     streams = {stream.name_start: stream for stream in findings.streams}
-    for start, end, aliased, names in found:
-        stream = streams.get(start)
-        reference = _Reference(findings, names, start, end, stream)
+    for one in found:
+        reference = _Reference(findings, one, streams.get(one.start))
         if not reference.is_file:
-            yield reference.build(aliased=aliased)
+            yield reference.build()
 
 
 class _Reference:
     """Puts one reference together from its name and the tokens around it."""
 
-    def __init__(
-        self,
-        findings: Findings,
-        names: tuple[str, ...],
-        start: int,
-        end: int,
-        stream: Stream | None,
-    ) -> None:
+    def __init__(self, findings: Findings, found: _Found, stream: Stream | None) -> None:
         self._findings = findings
         self._source = findings.source
         self._outline = findings.outline
-        self._names = names
-        self._name_start = start
-        self._name_end = end
+        self._names = found.names
+        self._name_start = found.start
+        self._name_end = found.end
+        self._aliased = found.aliased
         self._stream = stream
 
     @property
@@ -169,9 +169,16 @@ class _Reference:
                 where=self._source.locate(self._name_start),
                 detail=self._source.caret(self._name_start, self._name_end),
             )
+        if is_file and is_path and not _is_absolute(self._names[1]):
+            raise UnsupportedReadError.of(
+                f"The relative path {self._names[1]}",
+                where=self._source.locate(self._name_start),
+                instead="give an absolute path",
+                detail=self._source.caret(self._name_start, self._name_end),
+            )
         return is_file and is_path
 
-    def build(self, *, aliased: bool) -> TableReference:
+    def build(self) -> TableReference:
         start = self._stream.start if self._stream else self._name_start
         end = self._stream.end if self._stream else self._name_end
         end, travel = self._time_travel(end)
@@ -186,7 +193,7 @@ class _Reference:
             start=start,
             end=end,
             name_start=self._name_start,
-            alias_at=None if aliased else self._alias_place(end),
+            alias_at=None if self._has_alias(end) else self._alias_place(end),
             last_part=tokens[-1].text,
         )
 
@@ -251,6 +258,20 @@ class _Reference:
                 return options.values
         return {}
 
+    def _has_alias(self, end: int) -> bool:
+        if self._aliased is not None:
+            return self._aliased
+        for options in self._findings.options:
+            between = self._source.text[end : options.start]
+            if options.start >= end and not between.strip():
+                end = options.end
+        index = self._outline.index_at(end)
+        if index >= len(self._outline.tokens):
+            return False
+        token = self._outline.tokens[index]
+        is_name = token.kind is TokenKind.WORD and token.word not in AFTER_TABLE
+        return token.word == "AS" or token.kind is TokenKind.QUOTED or is_name
+
     def _alias_place(self, end: int) -> int:
         """Behind the reference and its TABLESAMPLE, which Spark reads before an alias."""
         outline = self._outline
@@ -262,19 +283,12 @@ class _Reference:
         return end
 
 
+def _is_absolute(path: str) -> bool:
+    return path.startswith(("/", "file:/")) or "://" in path
+
+
 def _cte_names(outline: Outline) -> Iterator[str]:
     """Names that stand before `AS (` of a query, wherever they are in the text."""
     for index, token in enumerate(outline.tokens):
         if outline.word(index + 1) == "AS" and outline.word(index + 2) == "(":
             yield identifier_value(token).casefold()
-
-
-def _has_alias(outline: Outline, index: int) -> bool:
-    if outline.word(index) == "AS":
-        return True
-    if index >= len(outline.tokens):
-        return False
-    token = outline.tokens[index]
-    if token.kind is TokenKind.QUOTED:
-        return True
-    return token.kind is TokenKind.WORD and token.word not in AFTER_TABLE
