@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millpond.delta import (
-    FILE_COLUMN,
     ROW_COLUMN,
     AddFile,
     Transaction,
+    duckdb_type,
+    literal,
     live_rows_sql,
     quote,
     write_data_files,
@@ -24,6 +25,7 @@ from millpond.storage import Store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from pyspark.sql.types import StructField
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def remove_rows(
     *,
     dead: str,
     store: Store,
-    hidden_columns: Sequence[str] = (),
+    hidden_columns: Sequence[StructField] = (),
 ) -> Removal:
     """Put into the transaction what takes rows out of the table's files.
 
@@ -59,13 +61,20 @@ def remove_rows(
         if files[path].num_rows != count:
             partly.append(files[path])
     rows = sum(count for _, count in counts)
-    if not partly:
-        return Removal(rows=rows, bytes_written=0)
-    if transaction.snapshot.writes_deletion_vectors:
-        written = _mark(connection, transaction, partly, dead=dead, store=store)
-    else:
-        written = _rewrite(
-            connection, transaction, partly, dead=dead, store=store, hidden_columns=hidden_columns
+    snapshot = transaction.snapshot
+    marked = [file for file in partly if snapshot.takes_deletion_vector(file)]
+    rewritten = [file for file in partly if not snapshot.takes_deletion_vector(file)]
+    written = 0
+    if marked:
+        written += _mark(connection, transaction, marked, dead=dead, store=store)
+    if rewritten:
+        written += _rewrite(
+            connection,
+            transaction,
+            rewritten,
+            dead=dead,
+            store=store,
+            hidden_columns=hidden_columns,
         )
     return Removal(rows=rows, bytes_written=written)
 
@@ -98,21 +107,40 @@ def _rewrite(
     *,
     dead: str,
     store: Store,
-    hidden_columns: Sequence[str],
+    hidden_columns: Sequence[StructField],
 ) -> int:
-    """Add files with the rows that are left of the given ones."""
+    """Add files with the rows that are left of the given ones.
+
+    One by one, so that rows that lie together stay together, and files can still be skipped.
+    """
     snapshot = transaction.snapshot
-    columns = [*(field.name for field in snapshot.metadata.schema.fields), *hidden_columns]
-    live = live_rows_sql(connection, snapshot, files, columns=columns, positions=True, store=store)
-    file, row = quote(FILE_COLUMN), quote(ROW_COLUMN)
-    rewritten = write_data_files(
-        connection,
-        f"SELECT l.* EXCLUDE ({file}, {row}) FROM ({live}) AS l "
-        f"WHERE NOT EXISTS (SELECT 1 FROM {dead} AS d WHERE d.file = l.{file} AND d.row = l.{row})",
-        snapshot=snapshot,
-        store=store,
-        hidden_columns=hidden_columns,
+    fields = [*snapshot.metadata.schema.fields, *hidden_columns]
+    hidden = [field.name for field in hidden_columns]
+    # A file that lacks a hidden column gives a null of no type for it.
+    selected = ", ".join(
+        f"CAST(l.{quote(field.name)} AS {duckdb_type(field.dataType)}) AS {quote(field.name)}"
+        for field in fields
     )
-    for added in rewritten:
-        transaction.add(added)
-    return sum(added.size_bytes for added in rewritten)
+    size_bytes = 0
+    for file in files:
+        live = live_rows_sql(
+            connection,
+            snapshot,
+            [file],
+            columns=[field.name for field in fields],
+            positions=True,
+            store=store,
+        )
+        rewritten = write_data_files(
+            connection,
+            f"SELECT {selected} FROM ({live}) AS l ANTI JOIN "
+            f"(SELECT row FROM {dead} WHERE file = {literal(file.path)}) AS d "
+            f"ON l.{quote(ROW_COLUMN)} = d.row",
+            snapshot=snapshot,
+            store=store,
+            hidden_columns=hidden,
+        )
+        for added in rewritten:
+            transaction.add(added)
+        size_bytes += sum(added.size_bytes for added in rewritten)
+    return size_bytes

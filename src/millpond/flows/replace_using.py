@@ -181,7 +181,7 @@ def _apply(
         transaction,
         dead="dead",
         store=context.store,
-        hidden_columns=hidden,
+        hidden_columns=comparison.hidden_columns,
     )
     inserted = sum(file.num_rows or 0 for file in added)
     return BatchResult(
