@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from millpond.errors import SourceLocation
 from millpond.errors.names import InvalidNameError
@@ -15,6 +14,7 @@ DEFAULT_SCHEMA = "default"
 
 MAX_PART_BYTES = 255
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PATH_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`.]+?))\s*(\.|\Z)")
 
 
@@ -118,12 +118,16 @@ def quote_identifier(part: str) -> str:
 
 
 def path_segment(part: str) -> str:
-    """The folder name for one part: percent-encoded, case-folded, never `.`, `..` or hidden.
+    """The folder name for one part: case-folded, and every byte but `a-z`, `0-9` and `_` escaped.
 
-    Two names that Spark takes for the same name get the same folder; others never do.
+    Two names that Spark takes for the same name get the same folder; others never do. The escape is
+    a hyphen and two hexadecimal digits: percent signs, spaces and tildes in paths are read wrongly,
+    or not at all, by one or the other of delta-rs 1.6, Polars 2.1 and Sail 0.7.
 
-    >>> path_segment("../Up")
-    '%2E%2E%2Fup'
+    >>> path_segment("../Up and down")
+    '-2e-2e-2fup-20and-20down'
     """
-    encoded = quote(part.casefold(), safe="-")
-    return encoded.replace(".", "%2E").replace("~", "%7E")
+    return "".join(
+        chr(byte) if byte in _PATH_BYTES else f"-{byte:02x}"
+        for byte in part.casefold().encode("utf-8")
+    )

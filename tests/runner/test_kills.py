@@ -56,7 +56,9 @@ def check(folder, fed):
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("phase", ["before", "after"])
-@pytest.mark.parametrize("refresh", [(), ("bronze", "silver", "copied")], ids=["update", "refresh"])
+@pytest.mark.parametrize(
+    "refresh", [(), ("bronze", "silver", "copied", "gold")], ids=["update", "refresh"]
+)
 def test_killed_at_every_write_and_run_again(folder, phase, refresh):
     random_source = random.Random(f"{phase}{refresh}")
     folder.write("pipeline.sql", PIPELINE)

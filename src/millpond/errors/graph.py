@@ -235,6 +235,21 @@ class UnsupportedColumnDefinitionError(MillpondError, NotImplementedError):
         )
 
 
+class ReservedColumnNameError(MillpondError, ValueError):
+    """A query gives a column of a name that millpond needs for itself."""
+
+    error_class = "RESERVED_COLUMN_NAME"
+    sqlstate = "42939"
+
+    @classmethod
+    def from_column(cls, flow: str, column: str, *, where: SourceLocation) -> Self:
+        return cls(
+            f"Flow {flow} gives a column named {column}, a name that millpond keeps for itself.",
+            where=where,
+            hint=f"rename it in the query: SELECT {column} AS ..",
+        )
+
+
 class UnsupportedColumnTypeError(MillpondError, TypeError):
     """A query gives a column of a type that a Delta table can't hold."""
 

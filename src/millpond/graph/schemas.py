@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from millpond.definitions import ColumnDefinition, Dataset, DatasetKind, Flow
-from millpond.delta import widen_schema
+from millpond.delta import FILE_COLUMN, ROW_COLUMN, widen_schema
 from millpond.engine.protocol import Engine
 from millpond.errors import MillpondError
 from millpond.errors.graph import (
     DeclaredSchemaMismatchError,
     FlowSchemaConflictError,
+    ReservedColumnNameError,
     UnknownTableColumnError,
     UnsupportedColumnDefinitionError,
     UnsupportedColumnTypeError,
@@ -20,6 +21,10 @@ from millpond.graph.resolved import ResolvedFlow
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
+
+
+_RESERVED_NAMES = frozenset({FILE_COLUMN, ROW_COLUMN, "file_row_number"})
+_RESERVED_PREFIX = "__millpond_"
 
 
 def table_schema(
@@ -63,7 +68,7 @@ def declared_schema(dataset: Dataset, engine: Engine) -> StructType | None:
 
 
 def check_query(flow: Flow, schema: StructType) -> None:
-    """Raise where a query gives a column of a type that no Delta table can hold."""
+    """Raise where a query gives a column that no table can hold, for its type or for its name."""
     from pyspark.sql.types import (
         CalendarIntervalType,
         DayTimeIntervalType,
@@ -73,6 +78,9 @@ def check_query(flow: Flow, schema: StructType) -> None:
 
     refused = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
     for field in schema.fields:
+        folded = field.name.casefold()
+        if folded in _RESERVED_NAMES or folded.startswith(_RESERVED_PREFIX):
+            raise ReservedColumnNameError.from_column(flow.name, field.name, where=flow.location)
         if _holds(field.dataType, refused):
             raise UnsupportedColumnTypeError.from_column(
                 flow.name,
@@ -150,8 +158,18 @@ def _nullable(schema: StructType) -> StructType:
     from pyspark.sql.types import StructField, StructType
 
     return StructType(
-        [StructField(field.name, field.dataType, True, field.metadata) for field in schema.fields]
+        [
+            StructField(field.name, _stored(field.dataType), True, field.metadata)
+            for field in schema.fields
+        ]
     )
+
+
+def _stored(data_type: DataType) -> DataType:
+    """The type that a table keeps: Delta has no CHAR and VARCHAR, only strings."""
+    from pyspark.sql.types import CharType, StringType, VarcharType
+
+    return StringType() if isinstance(data_type, CharType | VarcharType) else data_type
 
 
 def _declared_field(dataset: Dataset, column: ColumnDefinition, engine: Engine) -> StructField:
@@ -165,7 +183,8 @@ def _declared_field(dataset: Dataset, column: ColumnDefinition, engine: Engine) 
         )
     parsed = _parsed(dataset, f"c {column.type_text}", engine)
     metadata = {"comment": column.comment} if column.comment else {}
-    return StructField(column.name, parsed.fields[0].dataType, column.nullable, metadata)
+    data_type = _stored(parsed.fields[0].dataType)
+    return StructField(column.name, data_type, column.nullable, metadata)
 
 
 def _parsed(dataset: Dataset, text: str, engine: Engine) -> StructType:

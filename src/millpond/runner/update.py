@@ -167,22 +167,30 @@ class _Update:
                 )
 
     def _set_up_tables(self, loaded: LoadedProject, selection: Selection) -> None:
-        if selection.reset:
-            self.recorder.update_progress(UpdateState.RESETTING)
-        self.recorder.update_progress(UpdateState.SETTING_UP_TABLES)
-        for dataset in loaded.graph.tables():
+        tables = list(loaded.graph.tables())
+        for dataset in tables:
             if dataset.key not in selection.refresh:
                 for flow in dataset.flows:
                     self._end(Task(flow, dataset), FlowStatus.EXCLUDED)
-                continue
-            try:
-                self.ready[dataset.key] = set_up(
-                    dataset, self.project.store, reset=dataset.key in selection.reset
-                )
-            except (MillpondError, OSError) as error:
-                self.failed_tables.add(dataset.key)
-                for flow in dataset.flows:
-                    self._end(Task(flow, dataset), FlowStatus.FAILED, error=error)
+        if selection.reset:
+            self.recorder.update_progress(UpdateState.RESETTING)
+            # Readers before what they read: a stream whose source was cleared would be lost if the
+            # update died before the stream's own table was cleared, too.
+            for dataset in reversed(tables):
+                if dataset.key in selection.reset:
+                    self._set_up(dataset, reset=True)
+        self.recorder.update_progress(UpdateState.SETTING_UP_TABLES)
+        for dataset in tables:
+            if dataset.key in selection.refresh - selection.reset:
+                self._set_up(dataset, reset=False)
+
+    def _set_up(self, dataset: ResolvedDataset, *, reset: bool) -> None:
+        try:
+            self.ready[dataset.key] = set_up(dataset, self.project.store, reset=reset)
+        except (MillpondError, OSError) as error:
+            self.failed_tables.add(dataset.key)
+            for flow in dataset.flows:
+                self._end(Task(flow, dataset), FlowStatus.FAILED, error=error)
 
     def _run_flows(self, loaded: LoadedProject, engine: Engine) -> None:
         self.recorder.update_progress(UpdateState.RUNNING)
