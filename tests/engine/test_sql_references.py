@@ -53,8 +53,10 @@ CASES = {
         "SELECT p.a FROM #0 AS p",
     ),
     "options": (
-        "SELECT a FROM STREAM(t) WITH (SKIPCHANGECOMMITS, startingVersion = 3, "
-        "maxFilesPerTrigger => '2') AS x WHERE a > 1",
+        (
+            "SELECT a FROM STREAM(t) WITH (SKIPCHANGECOMMITS, startingVersion = 3, "
+            "maxFilesPerTrigger => '2') AS x WHERE a > 1"
+        ),
         ["STREAM t maxfilespertrigger=2 skipchangecommits=true startingversion=3"],
         "SELECT a FROM #0" + " " * 74 + "AS x WHERE a > 1",
     ),
@@ -124,11 +126,15 @@ CASES = {
         "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r JOIN #0 AS t) SELECT * FROM r",
     ),
     "subqueries": (
-        "SELECT * FROM (SELECT * FROM a) x WHERE k IN (SELECT k FROM b) AND EXISTS "
-        "(SELECT 1 FROM c WHERE c.k = x.k)",
+        (
+            "SELECT * FROM (SELECT * FROM a) x WHERE k IN (SELECT k FROM b) AND EXISTS "
+            "(SELECT 1 FROM c WHERE c.k = x.k)"
+        ),
         ["a", "b", "c"],
-        "SELECT * FROM (SELECT * FROM #0 AS a) x WHERE k IN (SELECT k FROM #1 AS b) AND EXISTS "
-        "(SELECT 1 FROM #2 AS c WHERE c.k = x.k)",
+        (
+            "SELECT * FROM (SELECT * FROM #0 AS a) x WHERE k IN (SELECT k FROM #1 AS b) AND EXISTS "
+            "(SELECT 1 FROM #2 AS c WHERE c.k = x.k)"
+        ),
     ),
     "union": (
         "SELECT a FROM STREAM a UNION ALL (SELECT a FROM STREAM(b)) EXCEPT SELECT a FROM c",

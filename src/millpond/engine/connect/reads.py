@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,11 +76,19 @@ def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> Tab
         )
     site = site_of(relation.common.plan_id)
     folder = Path(site.folder) if site else Path.cwd()
-    options = {key.lower(): value for key, value in source.options.items()}
+    options = _options(source.options)
     paths = [*source.paths, *([options["path"]] if "path" in options else [])]
     return FileRead(
         tuple(path if urlsplit(path).scheme else str(folder / path) for path in paths), where
     )
+
+
+def _options(given: Mapping[str, str]) -> dict[str, str]:
+    """Options with keys in lower case; PySpark writes a Python boolean in either case."""
+    return {
+        key.lower(): value.lower() if value in {"True", "False"} else value
+        for key, value in given.items()
+    }
 
 
 def _named(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead:
@@ -98,7 +107,7 @@ def _named(relation: Any, *, catalog: str | None, schema: str | None) -> TableRe
         name=() if is_path else parts,
         path=parts[1] if is_path else None,
         streaming=relation.read.is_streaming,
-        options={key.lower(): value for key, value in table.options.items()},
+        options=_options(table.options),
         location=where,
         catalog=catalog,
         schema=schema,
@@ -107,7 +116,7 @@ def _named(relation: Any, *, catalog: str | None, schema: str | None) -> TableRe
 
 def _delta_path(relation: Any) -> TableRead:
     source, where = relation.read.data_source, location_of(relation)
-    options = {key.lower(): value for key, value in source.options.items()}
+    options = _options(source.options)
     paths = [*source.paths]
     if "path" in options:
         paths.append(options.pop("path"))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Expectation, PythonQuery, Query, SqlQuery
-from millpond.engine.embedded.server import DEFAULT_CONFIGURATION, Server, Sessions
+from millpond.engine.embedded.server import DEFAULT_CONFIGURATION, Server, Sessions, check_time_zone
 from millpond.engine.protocol import (
     Binder,
     EmptyInput,
@@ -63,6 +63,8 @@ class EmbeddedEngine:
         catalog: str = DEFAULT_CATALOG,
         schema: str = DEFAULT_SCHEMA,
     ) -> None:
+        settings = {**DEFAULT_CONFIGURATION, **(configuration or {})}
+        check_time_zone(settings)
         self._catalog = catalog
         self._schema = schema
         self._closed = False
@@ -75,7 +77,6 @@ class EmbeddedEngine:
 
         atexit.register(self.close)
         call_sites.watch()
-        settings = {**DEFAULT_CONFIGURATION, **(configuration or {})}
         self._inputs = Inputs()
         self._functions = RegisteredFunctions()
         self._sessions = Sessions(self._server.url, settings, self._functions)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from millpond.errors.engine import EngineConfigurationError
 
 if TYPE_CHECKING:
     from millpond.engine.connect.functions import RegisteredFunctions
 
-DEFAULT_CONFIGURATION = {"spark.sql.session.timeZone": "UTC"}
+TIME_ZONE = "spark.sql.session.timeZone"
+DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}
+_OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?\Z")
 
 
 class Server:
@@ -76,6 +80,7 @@ class Sessions:
         from pyspark.sql.connect import proto
         from pyspark.sql.connect.client import SparkConnectClient
 
+        check_time_zone(dict(spark_conf))
         client = SparkConnectClient(self._url)
         for key, value in {**self._configuration, **dict(spark_conf)}.items():
             pair = proto.KeyValue(key=key, value=value)
@@ -86,3 +91,20 @@ class Sessions:
                 client.close()
                 raise EngineConfigurationError.of(key, value, str(error)) from error
         return client
+
+
+def check_time_zone(settings: Mapping[str, str]) -> None:
+    """Raise for a time zone that there is none of. Sail would take any text for UTC.
+
+    Raises:
+        EngineConfigurationError: The time zone is no region and no offset.
+    """
+    zone = settings.get(TIME_ZONE, "UTC")
+    if _OFFSET.match(zone):
+        return
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise EngineConfigurationError.of(
+            TIME_ZONE, zone, "there is no such time zone; write one such as Europe/Berlin or UTC"
+        ) from error

@@ -1,0 +1,64 @@
+"""An engine starts and ends quickly and quietly, and several can live side by side."""
+
+import subprocess
+import sys
+import time
+
+from millpond.engine.embedded import EmbeddedEngine
+
+PROGRAM = """
+import threading, time
+from millpond.definitions import SqlQuery
+from millpond.engine.embedded import EmbeddedEngine
+from millpond.errors import MillpondError, SourceLocation
+
+engine = EmbeddedEngine()
+query = SqlQuery("SELECT nope FROM range(3)", SourceLocation("a.sql", 1, 1))
+try:
+    engine.schema(engine.plan(query), None)
+except MillpondError as error:
+    print(error.error_class)
+print(engine.query("SELECT 1 AS one", None).to_pylist(), flush=True)
+{end}
+print(time.time())
+"""
+
+
+def run(end, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("{end}", end), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=60, check=True
+    )
+    lines = done.stdout.splitlines()
+    return lines, done.stderr, time.time() - float(lines[-1])
+
+
+def test_a_process_ends_at_once_and_prints_nothing_of_its_own(tmp_path):
+    for end in ("engine.close()", "pass", "engine.close(); engine.close()"):
+        lines, errors, seconds_to_end = run(end, tmp_path)
+        assert lines[:2] == ["UNRESOLVED_COLUMN", "[{'one': 1}]"]
+        assert errors == ""
+        assert seconds_to_end < 5
+
+
+def test_engines_do_not_share_anything():
+    first = EmbeddedEngine(configuration={"a": "1"})
+    second = EmbeddedEngine(configuration={"a": "2"})
+    try:
+        assert first.session.conf.get("a") == "1"
+        assert second.session.conf.get("a") == "2"
+        first.close()
+        assert second.query("SELECT 1 AS one", None).to_pylist() == [{"one": 1}]
+    finally:
+        first.close()
+        second.close()
+
+
+def test_importing_the_engine_imports_nothing_heavy():
+    code = (
+        "import sys, millpond.engine.embedded; "
+        "print({'pyspark', 'pandas', 'pyarrow', 'pysail', 'sqlglot'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
