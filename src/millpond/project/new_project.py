@@ -27,13 +27,16 @@ libraries:
 
 _SQL = """\
 -- Every change of a booking arrives as a whole record, and not always in order. Of each booking,
--- the records at its highest updated_at stay; an older one that comes late changes nothing.
+-- the record with the highest booking_update_id stays; an older one that comes late changes nothing.
+-- The sequence is not updated_at: two changes may share a time, and rows at equal sequences
+-- all stay.
 CREATE OR REFRESH STREAMING TABLE current_bookings (
   CONSTRAINT has_status EXPECT (status IS NOT NULL) ON VIOLATION DROP ROW
 )
 COMMENT 'The newest state of every booking'
-FLOW REPLACE USING (booking_id) SEQUENCE BY updated_at BY NAME
-SELECT booking_id, property_id, status, check_in, check_out, total_amount, updated_at
+FLOW REPLACE USING (booking_id) SEQUENCE BY booking_update_id BY NAME
+SELECT
+  booking_id, booking_update_id, property_id, status, check_in, check_out, total_amount, updated_at
 FROM STREAM(samples.wanderbricks.booking_updates);
 """
 
