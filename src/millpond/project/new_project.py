@@ -27,7 +27,7 @@ libraries:
 
 _SQL = """\
 -- Every change of a booking arrives as a whole record, and not always in order. Of each booking,
--- the record with the highest booking_update_id stays; an older one that comes late changes nothing.
+-- the record with the highest booking_update_id stays; one that comes late changes nothing.
 -- The sequence is not updated_at: two changes may share a time, and rows at equal sequences
 -- all stay.
 CREATE OR REFRESH STREAMING TABLE current_bookings (
