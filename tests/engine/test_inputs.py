@@ -8,11 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
+from millpond.definitions import Expectation, ExpectationAction
 from millpond.engine.protocol import DeltaInput, EmptyInput, ParquetInput, PlanInput
 from millpond.errors.engine import (
     CyclicViewError,
     PathNotFoundError,
     QueryAnalysisError,
+    QueryRunError,
     UnsupportedReadError,
 )
 from tests.engine.queries import plan, python, rows, sql, tables
@@ -116,6 +118,27 @@ def test_views_of_views_are_put_in_place(engine, spark, tmp_path):
 
     _, found = staged(engine, tmp_path / "out", python(function), bind)
     assert found == [(2, 21, 20)]
+
+
+def test_a_views_expectations_hold_for_its_readers(engine, tmp_path):
+    base = tables(engine, tmp_path, t=[{"k": 1}, {"k": 2}, {"k": None}])
+    view = plan(engine, sql("SELECT k FROM STREAM t"), base)
+
+    def read(folder, *expectations):
+        def bind(read):
+            is_view = read.name == ("view",)
+            return PlanInput(view, expectations=expectations) if is_view else base(read)
+
+        return staged(engine, tmp_path / folder, sql("SELECT k FROM STREAM view"), bind)[1]
+
+    def rule(constraint, action):
+        return Expectation("my rule", constraint, action)
+
+    assert read("a", rule("k > 1", ExpectationAction.WARN)) == [(1,), (2,), (None,)]
+    assert read("b", rule("k > 1", ExpectationAction.DROP)) == [(2,)]
+    assert read("c", rule("coalesce(k, 9) > 0", ExpectationAction.FAIL)) == [(1,), (2,), (None,)]
+    with pytest.raises(QueryRunError, match="view view does not meet the expectation 'my rule'"):
+        read("d", rule("k > 1", ExpectationAction.FAIL))
 
 
 def test_views_that_read_each_other_are_refused(engine):

@@ -23,15 +23,15 @@ def shown(read):
 
 
 CASES = {
-    "plain": ("SELECT a FROM t", ["t"], "SELECT a FROM #0 AS t"),
+    "plain": ("SELECT a FROM t", ["t"], "SELECT a FROM #0 AS `t`"),
     "name in parts": (
         "SELECT * FROM c.s.t",
         ["c.s.t"],
-        "SELECT * FROM #0 AS t",
+        "SELECT * FROM #0 AS `t`",
     ),
     "alias": ("SELECT x.a FROM t x", ["t"], "SELECT x.a FROM #0 x"),
     "alias with columns": ("SELECT m FROM t AS x(m, n)", ["t"], "SELECT m FROM #0 AS x(m, n)"),
-    "stream": ("SELECT a FROM STREAM t", ["STREAM t"], "SELECT a FROM #0 AS t"),
+    "stream": ("SELECT a FROM STREAM t", ["STREAM t"], "SELECT a FROM #0 AS `t`"),
     "stream in parentheses": (
         "SELECT a FROM STREAM(s.t) AS x",
         ["STREAM s.t"],
@@ -68,32 +68,32 @@ CASES = {
     "options belong to the read before them": (
         "SELECT * FROM STREAM(a) WITH (p = 1) JOIN b ON true",
         ["STREAM a p=1", "b"],
-        "SELECT * FROM #0 AS a              JOIN #1 AS b ON true",
+        "SELECT * FROM #0 AS `a`              JOIN #1 AS `b` ON true",
     ),
     "legacy prefix": (
         "SELECT LIVE.t.a FROM STREAM(LIVE.t)",
         ["STREAM t"],
-        "SELECT t.a FROM #0 AS t",
+        "SELECT `t`.a FROM #0 AS `t`",
     ),
     "a column and a table named stream": (
         "SELECT stream FROM stream WHERE stream > 1",
         ["stream"],
-        "SELECT stream FROM #0 AS stream WHERE stream > 1",
+        "SELECT stream FROM #0 AS `stream` WHERE stream > 1",
     ),
     "a function named stream": (
         "SELECT stream(a) FROM t",
         ["t"],
-        "SELECT stream(a) FROM #0 AS t",
+        "SELECT stream(a) FROM #0 AS `t`",
     ),
     "the word in strings and comments": (
         "SELECT 'FROM STREAM(x)' -- FROM STREAM(y)\n, a /* STREAM z */ FROM t",
         ["t"],
-        "SELECT 'FROM STREAM(x)' -- FROM STREAM(y)\n, a /* STREAM z */ FROM #0 AS t",
+        "SELECT 'FROM STREAM(x)' -- FROM STREAM(y)\n, a /* STREAM z */ FROM #0 AS `t`",
     ),
     "joins": (
         "SELECT * FROM a JOIN s.b ON a.k = s.b.k LEFT JOIN c USING (k), d",
         ["a", "s.b", "c", "d"],
-        "SELECT * FROM #0 AS a JOIN #1 AS b ON a.k = b.k LEFT JOIN #2 AS c USING (k), #3 AS d",
+        "SELECT * FROM #0 AS `a` JOIN #1 AS `b` ON a.k = `b`.k LEFT JOIN #2 AS `c` USING (k), #3 AS `d`",
     ),
     "same last name twice": (
         "SELECT a.t.x, b.t.x FROM a.t JOIN b.t ON a.t.k = b.t.k",
@@ -103,7 +103,7 @@ CASES = {
     "long qualifiers, fields and stars": (
         "SELECT c.s.t.a.b, s.t.*, t.a, a.b FROM c.s.t",
         ["c.s.t"],
-        "SELECT t.a.b, t.*, t.a, a.b FROM #0 AS t",
+        "SELECT `t`.a.b, `t`.*, t.a, a.b FROM #0 AS `t`",
     ),
     "quotes": (
         "SELECT `a b`.`c``d`.x FROM `a b`.`c``d`",
@@ -113,17 +113,17 @@ CASES = {
     "common table expressions": (
         "WITH c AS (SELECT * FROM t), t AS (SELECT * FROM c) SELECT * FROM t JOIN q.c",
         ["t", "q.c"],
-        "WITH c AS (SELECT * FROM #0 AS t), t AS (SELECT * FROM c) SELECT * FROM t JOIN #1 AS c",
+        "WITH c AS (SELECT * FROM #0 AS `t`), t AS (SELECT * FROM c) SELECT * FROM t JOIN #1 AS `c`",
     ),
     "an inner WITH ends with its query": (
         "SELECT * FROM (WITH c AS (SELECT 1) SELECT * FROM c) x JOIN c ON true",
         ["c"],
-        "SELECT * FROM (WITH c AS (SELECT 1) SELECT * FROM c) x JOIN #0 AS c ON true",
+        "SELECT * FROM (WITH c AS (SELECT 1) SELECT * FROM c) x JOIN #0 AS `c` ON true",
     ),
     "recursive": (
         "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r JOIN t) SELECT * FROM r",
         ["t"],
-        "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r JOIN #0 AS t) SELECT * FROM r",
+        "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r JOIN #0 AS `t`) SELECT * FROM r",
     ),
     "subqueries": (
         (
@@ -132,65 +132,65 @@ CASES = {
         ),
         ["a", "b", "c"],
         (
-            "SELECT * FROM (SELECT * FROM #0 AS a) x WHERE k IN (SELECT k FROM #1 AS b) AND EXISTS "
-            "(SELECT 1 FROM #2 AS c WHERE c.k = x.k)"
+            "SELECT * FROM (SELECT * FROM #0 AS `a`) x WHERE k IN (SELECT k FROM #1 AS `b`) AND EXISTS "
+            "(SELECT 1 FROM #2 AS `c` WHERE c.k = x.k)"
         ),
     ),
     "union": (
         "SELECT a FROM STREAM a UNION ALL (SELECT a FROM STREAM(b)) EXCEPT SELECT a FROM c",
         ["STREAM a", "STREAM b", "c"],
-        "SELECT a FROM #0 AS a UNION ALL (SELECT a FROM #1 AS b) EXCEPT SELECT a FROM #2 AS c",
+        "SELECT a FROM #0 AS `a` UNION ALL (SELECT a FROM #1 AS `b`) EXCEPT SELECT a FROM #2 AS `c`",
     ),
     "lateral view": (
         "SELECT x, y FROM STREAM(t) LATERAL VIEW OUTER posexplode(xs) l AS x, y WHERE x > 1",
         ["STREAM t"],
-        "SELECT x, y FROM #0 AS t LATERAL VIEW OUTER posexplode(xs) l AS x, y WHERE x > 1",
+        "SELECT x, y FROM #0 AS `t` LATERAL VIEW OUTER posexplode(xs) l AS x, y WHERE x > 1",
     ),
     "table functions": (
         "SELECT * FROM range(3) JOIN t, LATERAL explode(xs) AS e(x)",
         ["t"],
-        "SELECT * FROM range(3) JOIN #0 AS t, LATERAL explode(xs) AS e(x)",
+        "SELECT * FROM range(3) JOIN #0 AS `t`, LATERAL explode(xs) AS e(x)",
     ),
     "FROM that names no table": (
         "SELECT extract(YEAR FROM ts), trim(BOTH 'x' FROM s), a IS DISTINCT FROM b FROM t",
         ["t"],
-        "SELECT extract(YEAR FROM ts), trim(BOTH 'x' FROM s), a IS DISTINCT FROM b FROM #0 AS t",
+        "SELECT extract(YEAR FROM ts), trim(BOTH 'x' FROM s), a IS DISTINCT FROM b FROM #0 AS `t`",
     ),
     "sample": (
         "SELECT * FROM t TABLESAMPLE (10 PERCENT) REPEATABLE (1) WHERE a",
         ["t"],
-        "SELECT * FROM #0 TABLESAMPLE (10 PERCENT) REPEATABLE (1) AS t WHERE a",
+        "SELECT * FROM #0 TABLESAMPLE (10 PERCENT) REPEATABLE (1) AS `t` WHERE a",
     ),
     "time travel": (
         "SELECT * FROM t VERSION AS OF 3 x JOIN u FOR VERSION AS OF '4'",
         ["t versionasof=3", "u versionasof=4"],
-        "SELECT * FROM #0 x JOIN #1 AS u",
+        "SELECT * FROM #0 x JOIN #1 AS `u`",
     ),
     "hint": (
         "SELECT /*+ BROADCAST(u) */ * FROM t JOIN u",
         ["t", "u"],
-        "SELECT /*+ BROADCAST(u) */ * FROM #0 AS t JOIN #1 AS u",
+        "SELECT /*+ BROADCAST(u) */ * FROM #0 AS `t` JOIN #1 AS `u`",
     ),
     "files are the engine's to read": (
         "SELECT * FROM parquet.`/data/f` JOIN t",
         ["t"],
-        "SELECT * FROM parquet.`/data/f` JOIN #0 AS t",
+        "SELECT * FROM parquet.`/data/f` JOIN #0 AS `t`",
     ),
     "merged column of USING": (
         "SELECT a.k, b.k, s.b.v FROM a JOIN s.b USING (k)",
         ["a", "s.b"],
-        "SELECT k, k, b.v FROM #0 AS a JOIN #1 AS b USING (k)",
+        "SELECT k, k, `b`.v FROM #0 AS `a` JOIN #1 AS `b` USING (k)",
     ),
     "the side of a left join without a match keeps its own column": (
         "SELECT a.k, b.k FROM a LEFT JOIN b USING (k)",
         ["a", "b"],
-        "SELECT k, b.k FROM #0 AS a LEFT JOIN #1 AS b USING (k)",
+        "SELECT k, b.k FROM #0 AS `a` LEFT JOIN #1 AS `b` USING (k)",
     ),
-    "semicolon at the end": ("SELECT a FROM t ;", ["t"], "SELECT a FROM #0 AS t "),
+    "semicolon at the end": ("SELECT a FROM t ;", ["t"], "SELECT a FROM #0 AS `t` "),
     "lambdas, casts and intervals": (
         "SELECT transform(xs, x -> x + 1), a::string, INTERVAL '1' DAY, {p} FROM t".format(p=":p"),
         ["t"],
-        "SELECT transform(xs, x -> x + 1), a::string, INTERVAL '1' DAY, :p FROM #0 AS t",
+        "SELECT transform(xs, x -> x + 1), a::string, INTERVAL '1' DAY, :p FROM #0 AS `t`",
     ),
 }
 

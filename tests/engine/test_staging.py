@@ -15,10 +15,10 @@ from millpond.errors.engine import (
     EngineConfigurationError,
     QueryAnalysisError,
     QueryRunError,
-    ReservedColumnError,
     UnresolvedColumnError,
     UnresolvedRoutineError,
 )
+from millpond.errors.graph import ReservedColumnNameError
 from tests.engine.queries import empty, plan, python, rows, sql, tables
 
 UTC = dt.UTC
@@ -169,16 +169,17 @@ def test_files_are_written_below_any_folder(engine, tmp_path, name):
 def test_repeated_names_are_refused(engine, tmp_path):
     base = empty(engine)
     found = plan(engine, sql("SELECT k, v AS K, s, s FROM STREAM t"))
-    with pytest.raises(DuplicateColumnError, match="k, s"):
+    with pytest.raises(DuplicateColumnError, match="K, s"):
         engine.schema(found, base)
     with pytest.raises(DuplicateColumnError):
         engine.stage(found, base, folder=tmp_path / "rows")
 
 
-def test_names_of_helper_columns_are_refused(engine):
-    found = plan(engine, sql("SELECT k AS __MILLPOND_sequence FROM STREAM t"))
-    with pytest.raises(ReservedColumnError, match="__MILLPOND_sequence"):
-        engine.schema(found, empty(engine))
+@pytest.mark.parametrize("name", ["__MILLPOND_sequence", EXPECTATION_COLUMN.format(index=1)])
+def test_names_of_helper_columns_are_refused(engine, tmp_path, name):
+    found = plan(engine, sql(f"SELECT k AS {name} FROM STREAM t"))
+    with pytest.raises(ReservedColumnNameError, match=name):
+        engine.stage(found, empty(engine), folder=tmp_path / "rows")
 
 
 def test_a_failure_in_the_data_tells_the_engines_own_words(engine, tmp_path):

@@ -74,9 +74,15 @@ class EmptyInput:
 
 @dataclass(frozen=True)
 class PlanInput:
-    """The plan of a view, put in the place of its name; its reads are bound in turn."""
+    """The plan of a view, put in the place of its name; its reads are bound in turn.
+
+    Attributes:
+        expectations: Those of the view. Rows that fail one with the action DROP are left out, and
+            one with the action FAIL fails the query that reads the view.
+    """
 
     plan: QueryPlan
+    expectations: tuple[Expectation, ...] = ()
 
 
 Input = DeltaInput | ParquetInput | EmptyInput | PlanInput

@@ -312,21 +312,6 @@ class DuplicateColumnError(MillpondError, ValueError):
         )
 
 
-class ReservedColumnError(MillpondError, ValueError):
-    """A query gives a column whose name millpond keeps for itself."""
-
-    error_class = "RESERVED_COLUMN_NAME"
-    sqlstate = "42939"
-
-    @classmethod
-    def of(cls, name: str, *, where: SourceLocation | None) -> Self:
-        return cls(
-            f"The query gives a column named {name}, a name that millpond keeps for itself.",
-            where=where,
-            hint="rename the column; names that begin with __millpond_ are reserved",
-        )
-
-
 class CyclicViewError(MillpondError, RecursionError):
     """Views read each other in a circle."""
 

@@ -12,6 +12,7 @@ from millpond.definitions import SqlQuery
 from millpond.engine.connect.messages import input_relations, leaves
 from millpond.engine.connect.operators import Source, describe
 from millpond.engine.connect.reads import FileRead, location_of, table_read
+from millpond.engine.connect.view_rows import kept_rows
 from millpond.engine.protocol import Binder, DeltaInput, Input, PlanInput, TableRead
 from millpond.engine.shapes import check
 from millpond.engine.sqltext.analysis import CanRead, TextAnalysis, analyse
@@ -220,7 +221,8 @@ class _Binding:
             raise TypeError(message)
         if id(found.plan) in above:
             raise CyclicViewError.through(".".join(read.name), where=read.location)
-        return self.bind(found.plan, tuple(above))
+        bound = self.bind(found.plan, tuple(above))
+        return kept_rows(bound, found.expectations, view=".".join(read.name))
 
 
 def _version(read: TableRead, version: int | None) -> int | None:

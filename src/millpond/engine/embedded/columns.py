@@ -10,34 +10,38 @@ from pyspark.sql.connect import proto
 from pyspark.sql.types import StructType
 
 from millpond.definitions import Expectation
+from millpond.engine.connect.expressions import is_met, named, text_expression
 from millpond.engine.protocol import EXPECTATION_COLUMN, SEQUENCE_COLUMN
 from millpond.errors import SourceLocation
-from millpond.errors.engine import DuplicateColumnError, ReservedColumnError
+from millpond.errors.engine import DuplicateColumnError
+from millpond.errors.graph import ReservedColumnNameError
 from millpond.errors.names import InvalidNameError
 from millpond.names import quote_identifier, split_name
 
-RESERVED_PREFIX = "__millpond_"
+_HELPERS = (SEQUENCE_COLUMN, EXPECTATION_COLUMN.format(index=""))
 
 
-def check_names(schema: StructType, *, where: SourceLocation | None) -> None:
-    """Raise where two columns have one name, or one has a name of millpond's own.
+def check_unique(schema: StructType, *, where: SourceLocation | None) -> None:
+    """Raise where two columns have one name.
 
     Raises:
         DuplicateColumnError: Two names differ in case at most.
-        ReservedColumnError: A name begins as helper columns do.
     """
-    names = Counter(name.casefold() for name in schema.names)
-    repeated = [
-        name
-        for index, name in enumerate(schema.names)
-        if names[name.casefold()] > 1
-        and name.casefold() not in {other.casefold() for other in schema.names[:index]}
-    ]
+    counts = Counter(name.casefold() for name in schema.names)
+    repeated = {name.casefold(): name for name in schema.names if counts[name.casefold()] > 1}
     if repeated:
-        raise DuplicateColumnError.of(repeated, where=where)
+        raise DuplicateColumnError.of([*repeated.values()], where=where)
+
+
+def check_not_reserved(schema: StructType, *, where: SourceLocation) -> None:
+    """Raise where a column has the name of a helper column.
+
+    Raises:
+        ReservedColumnNameError: There is one.
+    """
     for name in schema.names:
-        if name.casefold().startswith(RESERVED_PREFIX):
-            raise ReservedColumnError.of(name, where=where)
+        if name.casefold().startswith(_HELPERS):
+            raise ReservedColumnNameError.from_column(f"at {where}", name, where=where)
 
 
 def with_helper_columns(
@@ -63,20 +67,6 @@ def with_helper_columns(
     return project
 
 
-def named(expression: Any, name: str) -> Any:
-    alias = proto.Expression()
-    alias.alias.expr.CopyFrom(expression)
-    alias.alias.name.append(name)
-    return alias
-
-
-def text_expression(text: str) -> Any:
-    """An expression given as SQL text."""
-    expression = proto.Expression()
-    expression.expression_string.expression = text
-    return expression
-
-
 def sequence_expression(sequence_by: Any, schema: StructType, client: Any) -> Any:
     """The expression of `sequence_by`: a column's name, SQL text, or a `Column`."""
     if not isinstance(sequence_by, str):
@@ -86,15 +76,6 @@ def sequence_expression(sequence_by: Any, schema: StructType, client: Any) -> An
         return text_expression(sequence_by)
     expression = proto.Expression()
     expression.unresolved_attribute.unparsed_identifier = quote_identifier(name)
-    return expression
-
-
-def is_met(constraint: Any) -> Any:
-    """Whether a constraint is true; null counts as not met."""
-    expression = proto.Expression()
-    expression.unresolved_function.function_name = "coalesce"
-    expression.unresolved_function.arguments.append(constraint)
-    expression.unresolved_function.arguments.add().literal.boolean = False
     return expression
 
 

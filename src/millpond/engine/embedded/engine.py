@@ -123,13 +123,13 @@ class EmbeddedEngine:
 
     def schema(self, plan: QueryPlan, binder: Binder) -> StructType:
         """Analyse the plan over bound inputs and return its columns. Reads no data."""
-        from millpond.engine.embedded.columns import check_names
+        from millpond.engine.embedded.columns import check_unique
 
         own = _own(plan)
         columns: set[str] = set()
         root = own.bind(_noting(binder, columns), self._inputs.relation)
         found = self._analyse(own, root, known=columns)
-        check_names(found, where=own.location)
+        check_unique(found, where=own.location)
         return found
 
     def check_expectation(self, expectation: Expectation, schema: StructType) -> None:
@@ -176,8 +176,9 @@ class EmbeddedEngine:
         from pyspark.errors import PySparkException
         from pyspark.sql.connect import proto
 
+        from millpond.engine.connect.expressions import named
         from millpond.engine.connect.failures import message_of
-        from millpond.engine.embedded.columns import named, sequence_expression
+        from millpond.engine.embedded.columns import sequence_expression
         from millpond.engine.embedded.inputs import empty_relation
 
         client = self._sessions.client()

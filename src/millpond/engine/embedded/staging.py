@@ -13,7 +13,8 @@ from millpond.definitions import Expectation
 from millpond.engine.connect.failures import analysing, running
 from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.embedded.columns import (
-    check_names,
+    check_not_reserved,
+    check_unique,
     sequence_expression,
     with_helper_columns,
 )
@@ -43,7 +44,8 @@ def stage(
     """
     with analysing(plan):
         schema = client.schema(proto.Plan(root=root))
-    check_names(schema, where=plan.location)
+    check_unique(schema, where=plan.location)
+    check_not_reserved(schema, where=plan.location)
     sequence = None
     if sequence_by is not None:
         sequence = sequence_expression(sequence_by, schema, client)

@@ -11,7 +11,6 @@ from millpond.engine.sqltext.parsing import identifiers
 from millpond.engine.sqltext.references import TableReference
 from millpond.engine.sqltext.source import Edit, apply_edits, blanked
 from millpond.engine.sqltext.using import using_edits
-from millpond.names import quote_identifier
 
 
 def bound_text(
@@ -51,11 +50,18 @@ def _aliases(references: Sequence[TableReference]) -> list[str]:
     whole_names = {tuple(part.casefold() for part in reference.written) for reference in unaliased}
     last_names = Counter(name[-1] for name in whole_names)
     return [
-        reference.last_part
-        if last_names[reference.written[-1].casefold()] < 2
-        else quote_identifier(".".join(reference.written))
+        quoted(
+            reference.written[-1]
+            if last_names[reference.written[-1].casefold()] < 2
+            else ".".join(reference.written)
+        )
         for reference in references
     ]
+
+
+def quoted(name: str) -> str:
+    """A name in backticks, always: Sail reserves words that Spark does not, such as VIEW."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _qualifier_edits(

@@ -36,7 +36,6 @@ class TableReference:
         end: Where it ends, time travel included.
         name_start: Where the name itself starts.
         alias_at: Where an alias belongs, or `None` where the user gave one.
-        last_part: The name's last part as written, with its backticks.
     """
 
     read: TableRead
@@ -45,7 +44,6 @@ class TableReference:
     end: int
     name_start: int
     alias_at: int | None
-    last_part: str
 
 
 @dataclass(frozen=True)
@@ -183,10 +181,6 @@ class _Reference:
         end = self._stream.end if self._stream else self._name_end
         end, travel = self._time_travel(end)
         options = self._options(start, end)
-        tokens = self._outline.tokens[
-            self._outline.index_at(self._name_start) : self._outline.index_at(self._name_end - 1)
-            + 1
-        ]
         return TableReference(
             read=self._read({**travel, **options}),
             written=self._names,
@@ -194,7 +188,6 @@ class _Reference:
             end=end,
             name_start=self._name_start,
             alias_at=None if self._has_alias(end) else self._alias_place(end),
-            last_part=tokens[-1].text,
         )
 
     def _read(self, options: Mapping[str, str]) -> TableRead:
