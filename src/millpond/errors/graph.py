@@ -242,11 +242,12 @@ class ReservedColumnNameError(MillpondError, ValueError):
     sqlstate = "42939"
 
     @classmethod
-    def from_column(cls, flow: str, column: str, *, where: SourceLocation) -> Self:
+    def from_column(cls, flow: str, column: str, *, where: SourceLocation | None) -> Self:
         return cls(
-            f"Flow {flow} gives a column named {column}, a name that millpond keeps for itself.",
+            f"{flow} gives a column named {column}, a name that millpond keeps for itself.",
             where=where,
-            hint=f"rename it in the query: SELECT {column} AS ..",
+            hint="rename it in the query; reserved are __file, __row, file_row_number, and names "
+            "that begin with __millpond_",
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from millpond.definitions import Flow
 from millpond.engine.protocol import Engine
+from millpond.errors import MillpondError
 from millpond.errors.names import InvalidNameError
 from millpond.errors.replace_using import (
     ReplaceUsingDuplicateKeyError,
@@ -100,11 +101,14 @@ def _sequence(flow: Flow, schema: StructType, engine: Engine) -> tuple[str | Non
         for field in schema.fields:
             if field.name.casefold() == name.casefold():
                 return field.name, field.dataType
-        if isinstance(flow.sequence_by, str):
-            raise ReplaceUsingSequenceNotFoundError.from_flow(
-                flow.name, sequence=name, columns=schema.names, where=flow.location
-            )
-    found: DataType = engine.sequence_type(flow.sequence_by, schema)
+        raise ReplaceUsingSequenceNotFoundError.from_flow(
+            flow.name, sequence=name, columns=schema.names, where=flow.location
+        )
+    try:
+        found: DataType = engine.sequence_type(flow.sequence_by, schema)
+    except MillpondError as problem:
+        problem.where = problem.where or flow.location
+        raise
     return None, found
 
 
@@ -120,5 +124,5 @@ def _single_name(text: str) -> str | None:
         parts = split_name(text)
     except InvalidNameError:
         return None
-    plain = text.strip().startswith("`") or re.fullmatch(r"\w+", text.strip())
+    plain = text.strip().startswith("`") or re.fullmatch(r"[^\W\d]\w*", text.strip())
     return parts[0] if len(parts) == 1 and plain else None

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 _RESERVED_NAMES = frozenset({FILE_COLUMN, ROW_COLUMN, "file_row_number"})
-_RESERVED_PREFIX = "__millpond_"
 
 
 def table_schema(
@@ -78,9 +77,10 @@ def check_query(flow: Flow, schema: StructType) -> None:
 
     refused = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
     for field in schema.fields:
-        folded = field.name.casefold()
-        if folded in _RESERVED_NAMES or folded.startswith(_RESERVED_PREFIX):
-            raise ReservedColumnNameError.from_column(flow.name, field.name, where=flow.location)
+        if field.name.casefold() in _RESERVED_NAMES:
+            raise ReservedColumnNameError.from_column(
+                f"Flow {flow.name}", field.name, where=flow.location
+            )
         if _holds(field.dataType, refused):
             raise UnsupportedColumnTypeError.from_column(
                 flow.name,

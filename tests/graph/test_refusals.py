@@ -1,0 +1,239 @@
+"""What is refused before any data is read: the cause, the place, the words that help."""
+
+from __future__ import annotations
+
+import pytest
+
+from millpond.runner import dry_run
+
+LANDING = [{"k": "a", "s": 1, "m": {"x": 1}, "v": 1.5}]
+
+TABLE = "CREATE STREAMING TABLE t FLOW REPLACE USING ({keys}) SEQUENCE BY {by} BY NAME {query}"
+
+
+def replacing(keys="k", by="s", query="SELECT k, s, v FROM STREAM(landing)"):
+    return TABLE.format(keys=keys, by=by, query=query)
+
+
+PYTHON = "from pyspark import pipelines as dp\nfrom pyspark.sql import functions as F\n"
+
+# One source file each: its text, the class it is refused with, and words of the message.
+CASES = {
+    "batch source": (
+        replacing(query="SELECT k, s FROM landing"),
+        "REPLACE_USING_NOT_STREAMING",
+        ["main.sales.t", "STREAM"],
+    ),
+    "batch source in Python": (
+        PYTHON + "@dp.table(replace_using=['k'], sequence_by='s')\n"
+        "def t():\n    return spark.range(3).selectExpr('id AS k', 'id AS s')\n",
+        "REPLACE_USING_NOT_STREAMING",
+        ["main.sales.t", "readStream"],
+    ),
+    "key not in the query": (
+        replacing(keys="kk"),
+        "REPLACE_USING_KEY_NOT_FOUND",
+        ["'kk'", "did you mean 'k'"],
+    ),
+    "sequence not in the query": (
+        replacing(by="version"),
+        "REPLACE_USING_SEQUENCE_NOT_FOUND",
+        ["'version'", "k, s, v"],
+    ),
+    "sequence column not in the query, in Python": (
+        PYTHON + "@dp.table(replace_using=['k'], sequence_by=F.col('version'))\n"
+        "def t():\n    return spark.readStream.table('landing').select('k', 's')\n",
+        "REPLACE_USING_SEQUENCE_NOT_FOUND",
+        ["'version'"],
+    ),
+    "key of a type without order": (
+        replacing(keys="m", query="SELECT map('x', 1) AS m, s FROM STREAM(landing)"),
+        "REPLACE_USING_KEY_NOT_ORDERABLE",
+        ["'m'", "map<string,int>"],
+    ),
+    "sequence of a type without order": (
+        replacing(by="m", query="SELECT k, map('x', 1) AS m FROM STREAM(landing)"),
+        "REPLACE_USING_SEQUENCE_NOT_ORDERABLE",
+        ["map<string,int>"],
+    ),
+    "second flow on the target": (
+        replacing() + ";\nCREATE FLOW more AS INSERT INTO t BY NAME SELECT * FROM STREAM(landing)",
+        "REPLACE_USING_SECOND_FLOW",
+        ["main.sales.t", "main.sales.more"],
+    ),
+    "target that the pipeline does not create": (
+        (
+            "CREATE FLOW f AS INSERT INTO elsewhere BY NAME REPLACE USING (k) SEQUENCE BY s\n"
+            "SELECT k, s FROM STREAM(landing)"
+        ),
+        "REPLACE_USING_TARGET_NOT_CREATED",
+        ["main.sales.elsewhere", "CREATE STREAMING TABLE"],
+    ),
+    "repeated key": (replacing(keys="k, K"), "REPLACE_USING_DUPLICATE_KEY", ["'K'"]),
+    "no key": (replacing(keys=""), "REPLACE_USING_NO_KEY", ["main.sales.t"]),
+    "no sequence": (
+        "CREATE STREAMING TABLE t FLOW REPLACE USING (k) BY NAME SELECT k FROM STREAM(landing)",
+        "REPLACE_USING_MISSING_SEQUENCE_BY",
+        ["SEQUENCE BY"],
+    ),
+    "no BY NAME": (
+        replacing().replace(" BY NAME", ""),
+        "REPLACE_USING_MISSING_BY_NAME",
+        ["BY NAME"],
+    ),
+    "once": (
+        (
+            "CREATE STREAMING TABLE t;\nCREATE FLOW f AS INSERT ONCE INTO t BY NAME\n"
+            "REPLACE USING (k) SEQUENCE BY s SELECT k, s FROM STREAM(landing)"
+        ),
+        "REPLACE_USING_WITH_ONCE",
+        ["ONCE"],
+    ),
+    "sequence without keys": (
+        PYTHON + "@dp.table(sequence_by='s')\n"
+        "def t():\n    return spark.readStream.table('landing')\n",
+        "SEQUENCE_BY_WITHOUT_REPLACE_USING",
+        ["replace_using"],
+    ),
+    "append from a batch": (
+        "CREATE STREAMING TABLE t AS SELECT k FROM landing",
+        "FLOW_NOT_STREAMING",
+        ["main.sales.t", "STREAM(..)"],
+    ),
+    "materialized view over a stream": (
+        "CREATE MATERIALIZED VIEW t AS SELECT k FROM STREAM(landing)",
+        "FLOW_IS_STREAMING",
+        ["main.sales.t"],
+    ),
+    "flow into nothing": (
+        "CREATE FLOW f AS INSERT INTO nothing BY NAME SELECT k FROM STREAM(landing)",
+        "FLOW_TARGET_NOT_FOUND",
+        ["main.sales.nothing"],
+    ),
+    "table without a flow": ("CREATE STREAMING TABLE t", "DATASET_WITHOUT_FLOW", ["main.sales.t"]),
+    "circle": (
+        (
+            "CREATE MATERIALIZED VIEW a AS SELECT * FROM b;\n"
+            "CREATE MATERIALIZED VIEW b AS SELECT * FROM a"
+        ),
+        "CIRCULAR_DEPENDENCY",
+        ["main.sales.a -> main.sales.b -> main.sales.a"],
+    ),
+    "missing table": (
+        "CREATE MATERIALIZED VIEW a AS SELECT * FROM landings",
+        "TABLE_OR_VIEW_NOT_FOUND",
+        ["main.sales.landings"],
+    ),
+    "missing location": (
+        "CREATE STREAMING TABLE a AS SELECT * FROM STREAM(delta.`/nowhere/at/all`)",
+        "DELTA_PATH_NOT_FOUND",
+        ["/nowhere/at/all"],
+    ),
+    "streaming view read as a batch": (
+        (
+            "CREATE TEMPORARY VIEW v AS SELECT * FROM STREAM(landing);\n"
+            "CREATE MATERIALIZED VIEW a AS SELECT * FROM v"
+        ),
+        "VIEW_READ_MISMATCH",
+        ["STREAM(main.sales.v)"],
+    ),
+    "batch view read as a stream": (
+        (
+            "CREATE TEMPORARY VIEW v AS SELECT * FROM landing;\n"
+            "CREATE STREAMING TABLE a AS SELECT * FROM STREAM(v)"
+        ),
+        "VIEW_READ_MISMATCH",
+        ["main.sales.v"],
+    ),
+    "two flows that contradict each other": (
+        (
+            "CREATE STREAMING TABLE t;\n"
+            "CREATE FLOW one AS INSERT INTO t BY NAME SELECT k FROM STREAM(landing);\n"
+            "CREATE FLOW two AS INSERT INTO t BY NAME SELECT v AS k FROM STREAM(landing)"
+        ),
+        "FLOW_SCHEMA_CONFLICT",
+        ["main.sales.two"],
+    ),
+    "columns that are not declared": (
+        "CREATE STREAMING TABLE t (k STRING) AS SELECT k, v FROM STREAM(landing)",
+        "DECLARED_SCHEMA_MISMATCH",
+        ["v"],
+    ),
+    "declared columns that can not be read": (
+        PYTHON + "@dp.table(schema='k NOTATYPE')\n"
+        "def t():\n    return spark.readStream.table('landing').select('k')\n",
+        "DECLARED_SCHEMA_MISMATCH",
+        ["k NOTATYPE"],
+    ),
+    "generated column": (
+        (
+            "CREATE STREAMING TABLE t (k STRING, d INT GENERATED ALWAYS AS (1))\n"
+            "AS SELECT k FROM STREAM(landing)"
+        ),
+        "UNSUPPORTED_COLUMN_DEFINITION",
+        ["GENERATED ALWAYS AS"],
+    ),
+    "partitioned by a column that is not there": (
+        "CREATE STREAMING TABLE t PARTITIONED BY (day) AS SELECT k FROM STREAM(landing)",
+        "UNKNOWN_TABLE_COLUMN",
+        ["day"],
+    ),
+    "column without a type": (
+        "CREATE MATERIALIZED VIEW t AS SELECT k, NULL AS n FROM landing",
+        "UNSUPPORTED_COLUMN_TYPE",
+        ["n"],
+    ),
+    "reserved column name": (
+        "CREATE MATERIALIZED VIEW t AS SELECT k AS __file FROM landing",
+        "RESERVED_COLUMN_NAME",
+        ["__file"],
+    ),
+    "aggregation over a stream": (
+        replacing(query="SELECT k, max(s) AS s FROM STREAM(landing) GROUP BY k"),
+        "UNSUPPORTED_STREAMING_OPERATION",
+        ["pipeline.sql:1"],
+    ),
+    "expectation that is no condition": (
+        (
+            "CREATE STREAMING TABLE t (CONSTRAINT c EXPECT (nothing > 1))\n"
+            "AS SELECT k FROM STREAM(landing)"
+        ),
+        "nothing",
+        ["c"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refused_before_data_is_read(folder, case):
+    text, error_class, words = CASES[case]
+    name = "pipeline.py" if text.startswith("from") else "pipeline.sql"
+    folder.write(name, text)
+    folder.feed("landing", LANDING)
+    problems = dry_run(folder.project())
+    messages = "\n".join(str(problem) for problem in problems)
+    assert error_class in messages
+    for word in words:
+        assert word in messages
+    assert all(problem.hint for problem in problems)
+    assert all(problem.where.file == f"transformations/{name}" for problem in problems)
+    assert all(problem.where.line for problem in problems)
+    assert not folder.layout.checkpoints.exists()
+
+
+def test_a_table_that_was_another_kind_of_dataset_needs_a_full_refresh(folder):
+    folder.feed("landing", LANDING)
+    folder.write("p.sql", "CREATE MATERIALIZED VIEW t AS SELECT k FROM landing")
+    folder.run()
+    folder.write("p.sql", "CREATE STREAMING TABLE t AS SELECT k FROM STREAM(landing)")
+    (flow,) = folder.run().flows
+    assert "TABLE_KIND_CHANGED" in str(flow.error)
+    assert folder.run(full_refresh=["t"]).state == "COMPLETED"
+    assert folder.rows("t") == [("a",)]
+
+
+def test_a_storage_that_can_not_be_made_says_so(folder):
+    folder.write("p.sql", "CREATE MATERIALIZED VIEW t AS SELECT 1 AS one")
+    folder.layout.root.write_text("a file where the folder should be")
+    with pytest.raises(OSError, match="STORAGE_NOT_WRITABLE"):
+        folder.run()
