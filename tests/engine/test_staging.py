@@ -179,6 +179,8 @@ def test_repeated_names_are_refused(engine, tmp_path):
 def test_names_of_helper_columns_are_refused(engine, tmp_path, name):
     found = plan(engine, sql(f"SELECT k AS {name} FROM STREAM t"))
     with pytest.raises(ReservedColumnNameError, match=name):
+        engine.schema(found, empty(engine))
+    with pytest.raises(ReservedColumnNameError, match=name):
         engine.stage(found, empty(engine), folder=tmp_path / "rows")
 
 

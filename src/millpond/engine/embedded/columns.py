@@ -18,7 +18,8 @@ from millpond.errors.graph import ReservedColumnNameError
 from millpond.errors.names import InvalidNameError
 from millpond.names import quote_identifier, split_name
 
-_HELPERS = (SEQUENCE_COLUMN, EXPECTATION_COLUMN.format(index=""))
+RESERVED_PREFIX = "__millpond_"
+HELPER_COLUMNS = (SEQUENCE_COLUMN, EXPECTATION_COLUMN.format(index=""))
 
 
 def check_unique(schema: StructType, *, where: SourceLocation | None) -> None:
@@ -33,15 +34,20 @@ def check_unique(schema: StructType, *, where: SourceLocation | None) -> None:
         raise DuplicateColumnError.of([*repeated.values()], where=where)
 
 
-def check_not_reserved(schema: StructType, *, where: SourceLocation) -> None:
-    """Raise where a column has the name of a helper column.
+def check_not_reserved(
+    schema: StructType,
+    *,
+    where: SourceLocation,
+    reserved: tuple[str, ...] = (RESERVED_PREFIX,),
+) -> None:
+    """Raise where the name of a column begins as one of millpond's own does.
 
     Raises:
         ReservedColumnNameError: There is one.
     """
     for name in schema.names:
-        if name.casefold().startswith(_HELPERS):
-            raise ReservedColumnNameError.from_column(f"at {where}", name, where=where)
+        if name.casefold().startswith(reserved):
+            raise ReservedColumnNameError.from_column("The query", name, where=where)
 
 
 def with_helper_columns(

@@ -123,13 +123,14 @@ class EmbeddedEngine:
 
     def schema(self, plan: QueryPlan, binder: Binder) -> StructType:
         """Analyse the plan over bound inputs and return its columns. Reads no data."""
-        from millpond.engine.embedded.columns import check_unique
+        from millpond.engine.embedded.columns import check_not_reserved, check_unique
 
         own = _own(plan)
         columns: set[str] = set()
         root = own.bind(_noting(binder, columns), self._inputs.relation)
         found = self._analyse(own, root, known=columns)
         check_unique(found, where=own.location)
+        check_not_reserved(found, where=own.location)
         return found
 
     def check_expectation(self, expectation: Expectation, schema: StructType) -> None:

@@ -13,6 +13,7 @@ from millpond.definitions import Expectation
 from millpond.engine.connect.failures import analysing, running
 from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.embedded.columns import (
+    HELPER_COLUMNS,
     check_not_reserved,
     check_unique,
     sequence_expression,
@@ -45,7 +46,8 @@ def stage(
     with analysing(plan):
         schema = client.schema(proto.Plan(root=root))
     check_unique(schema, where=plan.location)
-    check_not_reserved(schema, where=plan.location)
+    # Other names with the prefix are right here: stored rows are staged once more at times.
+    check_not_reserved(schema, where=plan.location, reserved=HELPER_COLUMNS)
     sequence = None
     if sequence_by is not None:
         sequence = sequence_expression(sequence_by, schema, client)
