@@ -301,3 +301,34 @@ def test_a_query_sees_tables_views_sources_and_events(folder):
     assert run_query(folder.project(), text).to_pylist() == [{"k": "a", "s": 1}]
     events = run_query(folder.project(), "SELECT count(*) AS n FROM event_log").to_pylist()
     assert events[0]["n"] > 5
+
+
+def test_expectations_of_a_view_drop_rows_before_its_readers_see_them(folder):
+    folder.write(
+        "p.sql",
+        """
+        CREATE TEMPORARY VIEW v (CONSTRAINT real EXPECT (v > 0) ON VIOLATION DROP ROW)
+        AS SELECT * FROM STREAM(landing);
+        CREATE STREAMING TABLE t AS SELECT k FROM STREAM(v);
+        """,
+    )
+    folder.feed("landing", [{"k": "a", "v": 1}, {"k": "b", "v": -1}, {"k": "c", "v": None}])
+    assert folder.run().state is UpdateState.COMPLETED
+    assert folder.rows("t") == [("a",)]
+
+
+def test_a_view_names_the_columns_of_its_query(folder):
+    folder.write(
+        "p.sql",
+        """
+        CREATE TEMPORARY VIEW v (key, doubled) AS SELECT k, v * 2 FROM STREAM(landing);
+        CREATE STREAMING TABLE t AS SELECT doubled, key FROM STREAM(v);
+        CREATE MATERIALIZED VIEW m (letter COMMENT 'one letter') AS SELECT k FROM landing;
+        """,
+    )
+    folder.feed("landing", [{"k": "a", "v": 1}])
+    assert folder.run().state is UpdateState.COMPLETED
+    assert folder.rows("t") == [(2, "a")]
+    assert folder.columns("m") == ["letter"]
+    fields = DeltaTable(folder.table("m")).schema().fields
+    assert fields[0].metadata == {"comment": "one letter"}

@@ -140,6 +140,10 @@ class Engine(Protocol):
         """
         ...
 
+    def renamed(self, plan: QueryPlan, names: Sequence[str]) -> QueryPlan:
+        """Return the same plan with other names for its columns, as many as it has."""
+        ...
+
     def schema(self, plan: QueryPlan, binder: Binder) -> StructType:
         """Analyse the plan over bound inputs and return its columns. Reads no data."""
         ...

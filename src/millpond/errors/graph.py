@@ -210,6 +210,14 @@ class DeclaredSchemaMismatchError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_count(cls, flow: str, *, declared: int, found: int, where: SourceLocation) -> Self:
+        return cls(
+            f"{flow} names {declared} columns, but its query gives {found}.",
+            where=where,
+            hint="name every column of the query once, in order",
+        )
+
+    @classmethod
     def from_text(cls, dataset: str, text: str, *, reason: str, where: SourceLocation) -> Self:
         shown = text if len(text) <= 200 else text[:197] + "..."
         return cls(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, Flow, FlowKind
-from millpond.engine.protocol import QueryPlan
+from millpond.engine.protocol import PlanInput, QueryPlan
 from millpond.names import TableName
 
 if TYPE_CHECKING:
@@ -86,6 +86,10 @@ class ResolvedDataset:
     @property
     def key(self) -> Key:
         return self.dataset.name.key
+
+    def as_input(self) -> PlanInput:
+        """A view as its readers get it: its query's rows, less those that it drops."""
+        return PlanInput(self.flows[0].plan, expectations=self.dataset.expectations)
 
     @property
     def upstream(self) -> frozenset[Key]:

@@ -17,7 +17,6 @@ from millpond.engine.protocol import (
     EmptyInput,
     Engine,
     Input,
-    PlanInput,
     QueryPlan,
     TableRead,
 )
@@ -132,6 +131,10 @@ class _Resolver:
         streams, inputs, upstream = self._follow(plan, reader=flow.name)
         kind = _checked_kind(flow, dataset, streams=bool(streams))
         schema = self._engine.schema(plan, bind)
+        names = schemas.declared_names(dataset, flow, schema)
+        if names:
+            plan = self._engine.renamed(plan, names)
+            schema = self._engine.schema(plan, bind)
         resolved = ResolvedFlow(
             flow=flow,
             kind=kind,
@@ -161,7 +164,7 @@ class _Resolver:
         if found.dataset.kind.is_stored:
             return EmptyInput(found.schema)
         _check_view_read(found, read, reader=reader)
-        return PlanInput(found.flows[0].plan)
+        return found.as_input()
 
     def _upstream(self, dataset: Dataset, read: TableRead) -> ResolvedDataset:
         names = [open_dataset.name for open_dataset in self._open]

@@ -66,6 +66,25 @@ def declared_schema(dataset: Dataset, engine: Engine) -> StructType | None:
     return StructType(fields)
 
 
+def declared_names(dataset: Dataset, flow: Flow, schema: StructType) -> tuple[str, ...]:
+    """The names that a view gives its query's columns, without types; none where it gives none.
+
+    Raises:
+        DeclaredSchemaMismatchError: They are not as many as the query's columns.
+    """
+    from pyspark.sql.types import StructType
+
+    declared = dataset.schema
+    if declared is None or isinstance(declared, str | StructType):
+        return ()
+    names = tuple(column.name for column in declared if not column.type_text)
+    if names and len(names) != len(schema.fields):
+        raise DeclaredSchemaMismatchError.from_count(
+            flow.name, declared=len(names), found=len(schema.fields), where=flow.location
+        )
+    return names
+
+
 def check_query(flow: Flow, schema: StructType) -> None:
     """Raise where a query gives a column that no table can hold, for its type or for its name."""
     from pyspark.sql.types import (
@@ -140,7 +159,7 @@ def check_columns(dataset: Dataset, schema: StructType) -> list[MillpondError]:
 
 def _united(dataset: Dataset, flows: Sequence[ResolvedFlow]) -> StructType:
     """The columns of all flows together; those of a view as they are."""
-    schema = _nullable(flows[0].schema)
+    schema = _commented(dataset, _nullable(flows[0].schema))
     if dataset.kind is not DatasetKind.STREAMING_TABLE:
         return schema
     for flow in flows[1:]:
@@ -160,6 +179,25 @@ def _nullable(schema: StructType) -> StructType:
     return StructType(
         [
             StructField(field.name, _stored(field.dataType), True, field.metadata)
+            for field in schema.fields
+        ]
+    )
+
+
+def _commented(dataset: Dataset, schema: StructType) -> StructType:
+    """The schema with the comments of columns that are declared without a type."""
+    from pyspark.sql.types import StructField, StructType
+
+    if dataset.schema is None or isinstance(dataset.schema, str | StructType):
+        return schema
+    comments = {column.name: column.comment for column in dataset.schema if column.comment}
+    return StructType(
+        [
+            StructField(
+                field.name, field.dataType, field.nullable, {"comment": comments[field.name]}
+            )
+            if field.name in comments
+            else field
             for field in schema.fields
         ]
     )

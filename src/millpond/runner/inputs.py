@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from millpond.delta import Table
-from millpond.engine.protocol import DeltaInput, Input, PlanInput, TableRead
+from millpond.engine.protocol import DeltaInput, Input, TableRead
 from millpond.errors.graph import TableNotFoundError
 from millpond.graph import Catalog, Graph, PipelineSource, ResolvedFlow
 
@@ -30,7 +30,7 @@ class FlowInputs:
         if isinstance(source, PipelineSource):
             dataset = self.graph.datasets[source.dataset.name.key]
             if not dataset.dataset.kind.is_stored:
-                return PlanInput(dataset.flows[0].plan)
+                return dataset.as_input()
             path = self.catalog.table_path(dataset.dataset)
         else:
             path = source.path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from millpond.definitions import DatasetKind
 from millpond.delta import Table
-from millpond.engine.protocol import DeltaInput, Input, PlanInput, TableRead
+from millpond.engine.protocol import DeltaInput, Input, TableRead
 from millpond.errors import MillpondError
 from millpond.events import Event, EventLog
 from millpond.events.selection import select_update
@@ -86,7 +86,7 @@ def _bind(loaded: LoadedProject, read: TableRead) -> Input:
         return DeltaInput(str(source.path))
     found = loaded.graph.datasets.get(source.dataset.name.key)
     if found is not None and not found.dataset.kind.is_stored:
-        return PlanInput(found.flows[0].plan)
+        return found.as_input()
     return DeltaInput(str(loaded.catalog.stored_path(source, read, reader="The query")))
 
 

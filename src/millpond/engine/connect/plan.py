@@ -55,6 +55,13 @@ class ConnectPlan:
                 found.append(source)
         return tuple(found)
 
+    def renamed(self, names: Sequence[str]) -> ConnectPlan:
+        """The plan with other names for its columns."""
+        relation = proto.Relation()
+        relation.to_df.input.CopyFrom(self.relation)
+        relation.to_df.column_names.extend(names)
+        return replace(self, relation=relation)
+
     def bind(self, binder: Binder, input_relation: InputRelation) -> Any:
         """The relation with an input in the place of every read.
 

@@ -121,6 +121,10 @@ class EmbeddedEngine:
             schema=query.schema,
         )
 
+    def renamed(self, plan: QueryPlan, names: Sequence[str]) -> QueryPlan:
+        """Return the same plan with other names for its columns, as many as it has."""
+        return _own(plan).renamed(names)
+
     def schema(self, plan: QueryPlan, binder: Binder) -> StructType:
         """Analyse the plan over bound inputs and return its columns. Reads no data."""
         from millpond.engine.embedded.columns import check_not_reserved, check_unique
