@@ -299,9 +299,37 @@ def test_a_signal_stops_an_update_cleanly(tmp_path, number, code):
     out, err = process.communicate(timeout=30)
     assert process.returncode == code
     assert re.match(r"Update canceled in ", out.splitlines()[-1])
-    assert err == "stopped\n"
+    assert err == "Stopping after the micro-batches in flight. Ctrl-C again stops at once.\n"
     events = json.loads(call("events", "--format", "json", cwd=folder).stdout)
     assert json.loads(events[-1]["details"])["update_progress"]["state"] == "CANCELED"
+
+
+def test_a_second_signal_does_not_wait_for_a_long_query(tmp_path):
+    """Sail handles SIGINT itself, so that only a query in flight shows whether it reaches us."""
+    folder = make_project(
+        tmp_path,
+        heavy_sql="CREATE MATERIALIZED VIEW heavy AS "
+        "SELECT sum(a.id * b.id % 7) AS n FROM range(1000000) a CROSS JOIN range(1000000) b;",
+    )
+    process = subprocess.Popen(
+        [COMMAND, "run"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    while process.stdout.readline() != "heavy: running\n":
+        assert process.poll() is None
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.readline().startswith("Stopping after the micro-batches in flight.")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    # What the update wrote down before it died is there.
+    events = json.loads(call("events", "--format", "json", cwd=folder).stdout)
+    assert events[0]["event_type"] == "create_update"
 
 
 def on_a_terminal(*arguments: str, cwd: Path, width: int) -> tuple[int, str]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Wakes the main thread and does nothing else; by default it is ignored.
+NUDGE = signal.SIGURG
+NUDGE_EVERY_S = 0.05
+PATIENCE_S = 2.0
+SHOW_CURSOR = b"\x1b[?25h\n"
 
 
 class Stopped(KeyboardInterrupt):
@@ -14,33 +24,96 @@ class Stopped(KeyboardInterrupt):
 
 
 class StopSignals:
-    """Remembers which signal came first."""
+    """Remembers which signal came first.
+
+    Attributes:
+        received: That signal.
+        announcement: What to print when it comes, where stopping may take a while.
+    """
 
     def __init__(self) -> None:
         self.received: int | None = None
+        self.announcement: str | None = None
 
     def handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 signal's API
         if self.received is None:
             self.received = number
+            if self.announcement is not None:
+                # The signal may come in the middle of other output.
+                with suppress(RuntimeError, OSError):
+                    sys.stderr.write(f"{self.announcement}\n")
+                    sys.stderr.flush()
         raise Stopped(number)
 
 
 @contextmanager
-def stop_signals() -> Iterator[StopSignals]:
+def stoppable(signals: StopSignals) -> Iterator[None]:
     """Turn SIGINT, SIGTERM and SIGHUP into `Stopped` while the block runs.
 
     A signal that the caller chose to ignore, as `nohup` does, stays ignored.
     """
-    signals = StopSignals()
     if threading.current_thread() is not threading.main_thread():
-        yield signals  # Python lets only the main thread handle signals.
+        yield  # Python lets only the main thread handle signals.
         return
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, signals.handle)
+    before = {
+        number: signal.signal(number, signals.handle)
+        for number in STOPPING
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
     try:
-        yield signals
+        with _noticed_while_waiting():
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _noticed_while_waiting() -> Iterator[None]:
+    """Let a signal interrupt the main thread while it waits for a lock, or for an engine to end.
+
+    Sail takes SIGINT over, and in such a way that system calls start again after it: Python learns
+    of the signal, but a main thread that waits for flows would act on it only when one ends. So a
+    thread hears of signals as well.
+    """
+    ours, its = socket.socketpair()
+    its.setblocking(False)
+    ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(ours, ended), name="signals", daemon=True)
+    before = signal.signal(NUDGE, _ignore)
+    wakeup = signal.set_wakeup_fd(its.fileno(), warn_on_full_buffer=False)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        signal.set_wakeup_fd(wakeup)
+        its.close()
+        watcher.join()
+        ours.close()
+        signal.signal(NUDGE, before)
+
+
+def _watch(numbers: socket.socket, ended: threading.Event) -> None:
+    """Wake the main thread for each signal; end the process if the second one does not end it."""
+    received = 0
+    while not ended.is_set() and (batch := numbers.recv(64)):
+        stopping = [number for number in batch if number in STOPPING]
+        received += len(stopping)
+        if not stopping:
+            continue
+        main = threading.main_thread().ident or 0
+        for _ in range(round(PATIENCE_S / NUDGE_EVERY_S)):
+            # More than once: the first may come while the main thread still handles the signal.
+            signal.pthread_kill(main, NUDGE)
+            if ended.wait(NUDGE_EVERY_S):
+                return
+        if received > 1:
+            # Nothing is lost by it: an update that dies goes on where its tables stand.
+            if sys.stdout.isatty():
+                os.write(sys.stdout.fileno(), SHOW_CURSOR)
+            os._exit(128 + stopping[-1])
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    pass

@@ -18,7 +18,7 @@ from millpond import __version__
 from millpond.cli.dry_run import dry_run
 from millpond.cli.events import events
 from millpond.cli.init import init
-from millpond.cli.interrupts import stop_signals
+from millpond.cli.interrupts import stoppable
 from millpond.cli.problems import print_bug, print_note, print_problems
 from millpond.cli.query import query
 from millpond.cli.run import run
@@ -90,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _call(arguments: Sequence[str] | None) -> int:
     settings = Settings()
-    with stop_signals() as signals:
+    signals = settings.signals
+    with stoppable(signals):
         try:
             millpond.main(
                 None if arguments is None else list(arguments),
@@ -99,7 +100,8 @@ def _call(arguments: Sequence[str] | None) -> int:
                 standalone_mode=False,
             )
         except (StoppedError, KeyboardInterrupt, click.Abort):
-            print_note("stopped")
+            if signals.announcement is None:
+                print_note("stopped")
             return ExitCode.of_signal(signals.received or signal.SIGINT)
         except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
             return _failed(error, debug=settings.debug)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from millpond.cli.plain_progress import PlainProgress
     from millpond.runner import UpdateResult
 
+STOPPING = "Stopping after the micro-batches in flight. Ctrl-C again stops at once."
+
 
 @click.command()
 @spec_option
@@ -64,6 +66,7 @@ def run(
     from millpond import runner
 
     progress = _progress(ShortNames(project.spec.catalog, project.spec.schema))
+    settings.signals.announcement = STOPPING
     try:
         with progress:
             result = runner.run_update(
@@ -76,8 +79,7 @@ def run(
     except (ConflictingSelectionError, UnknownDatasetError) as error:
         raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
     except KeyboardInterrupt:
-        if progress.view.update_id:
-            progress.say(progress.view.summary())
+        progress.say(progress.view.summary())
         raise
     _report(result, progress, settings)
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from millpond.cli.interrupts import StopSignals
+
 
 class ExitCode(IntEnum):
     SUCCESS = 0
@@ -26,9 +28,10 @@ def _debug_from_environment() -> bool:
 
 @dataclass
 class Settings:
-    """Options given before the command's name."""
+    """Options given before the command's name, and what the command shares with its caller."""
 
     debug: bool = field(default_factory=_debug_from_environment)
+    signals: StopSignals = field(default_factory=StopSignals)
 
 
 class ReportedError(Exception):
