@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from millpond.delta import Table
 from millpond.errors.delta import CommitsExpiredError, CorruptLogError, UnsupportedTableFeatureError
 from tests.delta.tables import append, create, delete, delete_where, entry, rows, sorted_rows, write
+from tests.readers import READERS
 
 
 @pytest.fixture
@@ -204,6 +205,42 @@ def test_a_table_that_needs_a_better_writer_can_be_read_only(table, feature, pro
             other.begin()
     else:
         other.begin()
+
+
+@pytest.mark.parametrize(
+    ("properties", "named"),
+    [
+        ({"enableChangeDataFeed": "true"}, "changeDataFeed"),
+        ({"columnMapping.mode": "name"}, "columnMapping"),
+        ({"constraints.positive": "k > 0"}, "checkConstraints"),
+        ({"enableRowTracking": "true"}, "delta.enableRowTracking"),
+        ({"setTransactionRetentionDuration": "interval 1 day"}, "setTransactionRetention"),
+    ],
+)
+def test_no_table_is_made_with_a_property_that_can_not_be_honoured(tmp_path, properties, named):
+    with pytest.raises(UnsupportedTableFeatureError, match=named):
+        create(tmp_path / "new", **properties)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_table_that_forgets_which_batches_it_holds_gets_no_further_ones(table):
+    """delta-rs leaves batches older than the property says out of checkpoints."""
+
+    def change(actions):
+        for action in actions:
+            properties = {"delta.setTransactionRetentionDuration": "interval 1 second"}
+            action.get("metaData", {}).get("configuration", {}).update(properties)
+        return actions
+
+    rewrite(entry(table, 0), change)
+    with pytest.raises(UnsupportedTableFeatureError, match="setTransactionRetentionDuration"):
+        Table(table.path).begin()
+
+
+def test_a_table_may_ask_for_checkpoints_of_the_second_kind(tmp_path):
+    table = create(tmp_path / "new", checkpointPolicy="v2", checkpointInterval="1")
+    assert "v2Checkpoint" in append(table, "SELECT 1 AS k, 'a' AS v").protocol.reader_features
+    assert len(READERS["delta-rs"](table.path)) == 1
 
 
 def test_mapped_columns_are_refused_by_name(table):

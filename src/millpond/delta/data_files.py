@@ -91,12 +91,21 @@ def write_data_files(
                     data_change=data_change,
                 )
             )
-        store.sync(paths)
+        store.sync([*_partition_folders(paths, folder), *paths])
     except NotNullViolatedError:
         for filename, *_ in written:
             store.remove(Path(filename))
         raise
     return files
+
+
+def _partition_folders(paths: Sequence[Path], folder: Path) -> list[Path]:
+    """The folders between the table's own and its new files; the copy may have made them."""
+    return list(
+        dict.fromkeys(
+            parent for path in paths for parent in path.parents if folder in parent.parents
+        )
+    )
 
 
 def _column_names(connection: duckdb.DuckDBPyConnection, select_sql: str) -> set[str]:

@@ -63,6 +63,15 @@ _WRITER_IN_USE: Mapping[str, Callable[[Metadata], bool]] = {
     "invariants": lambda metadata: _has_field_key(metadata, "delta.invariants"),
 }
 
+# Further properties under which millpond may not write: what they turn on, it can't honour.
+_REFUSED_PROPERTIES: Mapping[str, Callable[[str], bool]] = {
+    "delta.enableIcebergCompatV1": lambda value: value == "true",
+    "delta.enableIcebergCompatV2": lambda value: value == "true",
+    "delta.enableRowTracking": lambda value: value == "true",
+    # Checkpoints would forget which batches the table holds, and the batches would come again.
+    "delta.setTransactionRetentionDuration": lambda _: True,
+}
+
 # What the versions before named features imply.
 _IMPLIED_WRITER_FEATURES: tuple[tuple[int, str], ...] = (
     (2, "invariants"),
@@ -110,11 +119,14 @@ def check_writable(path: Path, protocol: Protocol, metadata: Metadata) -> None:
             for version, feature in _IMPLIED_WRITER_FEATURES
             if version <= protocol.min_writer_version
         }
-    for feature in needed:
-        in_use = _WRITER_IN_USE.get(feature)
-        known = feature in WRITER_FEATURES or in_use is not None
-        if not known or (in_use is not None and in_use(metadata)):
-            unsupported.add(feature)
+    unsupported |= {f for f in needed - WRITER_FEATURES if f not in _WRITER_IN_USE}
+    # Even where the protocol lacks the feature: Spark refuses to read such a table.
+    unsupported |= {f for f, in_use in _WRITER_IN_USE.items() if in_use(metadata)}
+    unsupported |= {
+        f"the property {name}"
+        for name, refuses in _REFUSED_PROPERTIES.items()
+        if name in metadata.configuration and refuses(metadata.configuration[name])
+    }
     if unsupported:
         raise UnsupportedTableFeatureError.for_writing(path, sorted(unsupported))
 
@@ -127,6 +139,8 @@ def required_protocol(metadata: Metadata, current: Protocol | None = None) -> Pr
         reader.add("deletionVectors")
     if metadata.configuration.get("delta.enableTypeWidening") == "true":
         reader.add("typeWidening")
+    if metadata.configuration.get("delta.checkpointPolicy") == "v2":
+        reader.add("v2Checkpoint")
     if metadata.configuration.get("delta.enableInCommitTimestamps") == "true":
         writer.add("inCommitTimestamp")
     if _has_type(metadata, "timestamp_ntz"):

@@ -48,7 +48,7 @@ class Store(Protocol):
         ...
 
     def sync(self, paths: Iterable[Path]) -> None:
-        """Make files that others wrote, and their names, durable."""
+        """Make files and folders that others made, and their names, durable."""
         ...
 
     def remove(self, path: Path) -> None:
@@ -56,7 +56,7 @@ class Store(Protocol):
         ...
 
     def remove_tree(self, folder: Path) -> None:
-        """Remove a folder with all that is in it; one that is not there is no error."""
+        """Remove a folder and as much as can be of what is in it; what is left is no error."""
         ...
 
 
@@ -94,7 +94,7 @@ class LocalStore:
         _sync_path(path.parent)
 
     def append(self, path: Path, data: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         with path.open("ab", buffering=0) as file:
             written = file.write(data)
         if written != len(data):
@@ -115,7 +115,7 @@ class LocalStore:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _write_temporary(self, path: Path, data: bytes) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
         try:
             with temporary.open("xb") as file:
@@ -126,6 +126,17 @@ class LocalStore:
             temporary.unlink(missing_ok=True)
             raise
         return temporary
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, durably: a file is lost with the name of its folder."""
+    made: list[Path] = []
+    while not folder.is_dir():
+        made.append(folder)
+        folder = folder.parent
+    for new in reversed(made):
+        new.mkdir(exist_ok=True)
+        _sync_path(new.parent)
 
 
 def _sync_path(path: Path) -> None:
