@@ -112,6 +112,7 @@ def test_a_decimal_with_more_digits_than_a_double_holds_has_no_bounds(tmp_path):
         ("'1.0', 'inf'", 1.0, None),
         ("'0.0', '1.0'", -0.0, 1.0),
         ("'-1.0', '-0.0'", -1.0, 0.0),
+        ("'1.0', '1.7976931348623157e308'", 1.0, None),
     ],
 )
 def test_bounds_of_floats_hold_for_nan_infinity_and_both_zeros(tmp_path, values, low, high):
@@ -261,6 +262,7 @@ def test_a_column_that_the_statistics_lack_keeps_a_file():
         (LongType(), "7", 7, 8),
         (DateType(), "DATE '2024-01-01'", date(2024, 1, 1), date(2024, 1, 2)),
         (DoubleType(), "'nan'", math.nan, None),
+        (FloatType(), "1e-45", 1.401298464324817e-45, 2.802596928649634e-45),
         (TimestampType(), "'2024-01-01 12:00:00.000001+00'", MOMENT + timedelta(microseconds=1), MOMENT),
         (DecimalType(10, 2), "1.5", Decimal("1.5"), Decimal("1.51")),
     ],

@@ -83,6 +83,20 @@ def test_parquet_files_are_read_whatever_they_are_called(engine, tmp_path, name)
     assert found == [(1,)]
 
 
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [("true", ["1.5", "1.5", "nan"]), ("isnan(k)", ["nan"]), ("k > 2", ["nan"])],
+)
+def test_nan_is_read_although_statistics_leave_it_out(engine, tmp_path, kind, condition, expected):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"k": pa.array([1.5, float("nan"), 1.5], kind)}), path)
+    schema = engine.parse_schema("k FLOAT" if kind == pa.float32() else "k DOUBLE")
+    query = sql(f"SELECT k FROM STREAM t WHERE {condition}")
+    _, found = staged(engine, tmp_path / "out", query, lambda _: ParquetInput((str(path),), schema))
+    assert sorted(str(row[0]) for row in found) == expected
+
+
 def test_a_column_that_a_file_lacks_is_null(engine, tmp_path):
     pq.write_table(pa.table({"k": [1], "extra": [1]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"v": ["x"], "k": [2]}), tmp_path / "b.parquet")

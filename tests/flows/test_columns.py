@@ -147,3 +147,14 @@ def test_a_folder_whose_name_looks_like_a_pattern(tmp_path, vectors):
     target.apply([{"k": 1, "seq": 1}, {"k": 2, "seq": 1}])
     target.apply([{"k": 1, "seq": 2}])
     assert same(target, [{"k": 1, "seq": 2}, {"k": 2, "seq": 1}])
+
+
+def test_an_empty_text_is_null_where_the_table_is_partitioned_by_it(make_target):
+    """Delta keeps an empty partition value as null, so the two are one key."""
+    schema = columns(k=StringType(), n=LongType(), seq=LongType())
+    target = make_target(schema, partition_columns=("k",))
+    target.apply([{"k": "", "n": 1, "seq": 2}])
+    target.apply([{"k": "", "n": 2, "seq": 1}, {"k": None, "n": 3, "seq": 1}])
+    assert same(target, [{"k": None, "n": 1, "seq": 2}])
+    target.apply([{"k": None, "n": 4, "seq": 3}, {"k": "", "n": 5, "seq": 3}])
+    assert same(target, [{"k": None, "n": 4, "seq": 3}, {"k": None, "n": 5, "seq": 3}])

@@ -38,6 +38,8 @@ from millpond.delta.schema import quote
 DEFAULT_INDEXED_COLUMNS = 32
 STRING_PREFIX = 32
 MAX_DECIMAL_DIGITS = 15
+# Sail's JSON reader rounds numbers close to the greatest double up to one that it refuses.
+MAX_FLOAT_BOUND = 1e308
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def _float_bound(text: str, *, single: bool, upper: bool) -> float | None:
     if single and math.isfinite(value):
         # The shortest text of a 32-bit float is not its exact value.
         value = struct.unpack("f", struct.pack("f", value))[0]
-    if not math.isfinite(value):
+    if not abs(value) < MAX_FLOAT_BOUND:
         return None
     if value == 0:
         return 0.0 if upper else -0.0  # whether a reader sets them apart or not, the bound holds

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 TIME_ZONE = "spark.sql.session.timeZone"
 DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}
+# Parquet's statistics leave NaN out, and Sail trusts them: it skips rows with NaN, and where all
+# other values of a column are equal, it gives that value in the place of NaN.
+_WITHOUT_STATISTICS = {
+    "SAIL_EXECUTION__COLLECT_STATISTICS": "false",
+    "SAIL_PARQUET__PRUNING": "false",
+}
 _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?\Z")
 
 
@@ -25,6 +31,7 @@ class Server:
     def __init__(self) -> None:
         # Sail logs to standard error unless told otherwise; what matters comes back as errors.
         os.environ.setdefault("RUST_LOG", "off")
+        os.environ.update(_WITHOUT_STATISTICS)
         from pysail.spark import SparkConnectServer
 
         self._server = SparkConnectServer("127.0.0.1", 0)
