@@ -58,7 +58,7 @@ from millpond.flows.removal import remove_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import StructField
 
 
 def replace_using(
