@@ -6,8 +6,8 @@ use a setting read it from here.
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -18,8 +18,8 @@ from millpond.errors.options import InvalidOptionError, UnknownOptionError
 T = TypeVar("T")
 
 PREFIX = "millpond."
-_BYTES = re.compile(r"(\d+)\s*([kmgt]?)b?\Z", re.IGNORECASE)
-_SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_BYTES = re.compile(r"(\d{1,18})\s*([kmgtp]?)(?:i?b)?\Z", re.ASCII | re.IGNORECASE)
+_SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,15 @@ def _number(text: str, *, low: float, high: float) -> float:
     return value
 
 
-def _count(text: str, *, high: float = math.inf) -> int:
-    return int(_number(str(int(text)), low=1, high=high))
+def _count(text: str, *, high: int = sys.maxsize) -> int:
+    value = int(text)
+    if not 1 <= value <= high:
+        raise ValueError(text)
+    return value
 
 
 def parse_bytes(text: str) -> int:
-    """Read a size as Spark does: bytes, or a number with k, m, g or t.
+    """Read a size as Spark does: bytes, or a number with k, m, g, t or p.
 
     >>> parse_bytes("64m")
     67108864

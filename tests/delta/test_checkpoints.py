@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import uuid
+from datetime import UTC, datetime
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder
+from pyspark.sql.types import DecimalType, LongType, TimestampType
 
-from millpond.delta import Table
+from millpond.delta import ColumnRange, Table, files_overlapping
 from millpond.errors.delta import CorruptLogError
-from tests.delta.tables import append, create, delete_where, entry, log_files, rows, sorted_rows
+from tests.delta.tables import (
+    append,
+    columns,
+    create,
+    delete_where,
+    entry,
+    log_files,
+    rows,
+    sorted_rows,
+)
+
+HALF_PAST = datetime(2026, 1, 31, 12, 0, 0, 500_000, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -148,6 +162,43 @@ def test_checkpoints_with_sidecars_are_read(table, form):
         )
     drop_entries(table, range(5))
     assert_same(table, before)
+
+
+def test_statistics_in_columns_of_a_checkpoint_are_taken_as_those_of_its_entries(tmp_path):
+    schema = columns(x=DecimalType(38, 18), at=TimestampType(), s=columns(n=LongType()))
+    table = create(tmp_path / "t", schema)
+    append(
+        table,
+        "SELECT unnest([0.5, 1.5]) AS x, TIMESTAMPTZ '2026-01-31 12:00:00.5+00' AS at, "
+        "{'n': 7} AS s",
+    )
+    before = table.snapshot()
+    DeltaTable(table.path).create_checkpoint()
+    whole = checkpoint_path(table, 1).rename(tmp_path / "whole.parquet")
+    bounds = (
+        "{{'x': {x}::DECIMAL(38, 18), 'at': TIMESTAMPTZ '2026-01-31 12:00:00.5+00', "
+        "'s': {{'n': 7::BIGINT}}}}"
+    )
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT * REPLACE (CASE WHEN add IS NOT NULL THEN {'path': add.path, "
+            "'partitionValues': add.partitionValues, 'size': add.size, "
+            "'modificationTime': add.modificationTime, 'dataChange': add.dataChange, "
+            "'stats_parsed': {'numRecords': 2::BIGINT, 'tightBounds': true, "
+            f"'minValues': {bounds.format(x=0.5)}, 'maxValues': {bounds.format(x=1.5)}, "
+            "'nullCount': {'x': 0::BIGINT, 'at': 0::BIGINT, 's': {'n': 0::BIGINT}}}} END AS add) "
+            f"FROM read_parquet('{whole}')) TO '{checkpoint_path(table, 1)}' (FORMAT parquet)"
+        )
+    drop_entries(table, range(2))
+    reader = Table(table.path)
+    assert reader.snapshot().row_count == 2
+    after = delete_where(reader, "x = 0.5")
+    (old,), (new,) = before.files.values(), after.files.values()
+    assert json.loads(new.stats_text)["minValues"]["x"] == 0.5
+    assert new.stats.max_values["x"] == old.stats.max_values["x"]
+    assert (new.stats.null_count, new.num_rows) == (old.stats.null_count, 1)
+    assert files_overlapping(after, {"at": ColumnRange(HALF_PAST, HALF_PAST)})
+    assert not files_overlapping(after, {"x": ColumnRange(2, 2)})
 
 
 def test_what_delta_rs_compacts_and_vacuums_reads_the_same(table):

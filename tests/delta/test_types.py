@@ -243,6 +243,14 @@ def test_nulls_in_a_column_that_is_not_null_are_refused_and_leave_no_file(tmp_pa
     assert READERS["delta-rs"](table.path) == [{"k": 1, "v": None}]
 
 
+def test_nulls_in_a_partition_column_that_is_not_null_are_refused_and_leave_no_file(tmp_path):
+    schema = StructType([StructField("p", StringType(), False), StructField("v", LongType())])
+    table = create(tmp_path / "t", schema, partitioned_by=["p"])
+    with pytest.raises(NotNullViolatedError, match="2 rows"):
+        append(table, "SELECT unnest(['a', NULL, 'b', NULL]) AS p, 1 AS v")
+    assert not list(table.path.glob("**/*.parquet"))
+
+
 @pytest.mark.parametrize("name", ['a"b', "it's", "a b", "a.b", "é", "select", "filename", "`x`"])
 def test_columns_of_any_name_can_be_stored_and_deleted_from(tmp_path, name):
     quoted = '"' + name.replace('"', '""') + '"'

@@ -6,10 +6,9 @@ Writing is left to delta-rs, and is never fatal: the log is complete without.
 from __future__ import annotations
 
 import io
-import json
 import logging
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from urllib.parse import unquote
 
 from millpond.delta.log import LOG_FOLDER, Checkpoint, parse_actions
 from millpond.delta.snapshot import Snapshot
+from millpond.delta.stats import FileStats
 from millpond.errors.delta import CorruptLogError
 from millpond.storage import Store
 
@@ -76,21 +76,30 @@ def _plain(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
     for key in _MAPS & plain.keys():
         plain[key] = dict(plain[key])
     if kind == "add" and "stats" not in plain and "stats_parsed" in plain:
-        plain["stats"] = json.dumps(_without_nulls(plain["stats_parsed"]), default=_stats_value)
+        plain["stats"] = _stats_text(plain["stats_parsed"])
     return plain
 
 
-def _without_nulls(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+def _stats_text(parsed: Mapping[str, Any]) -> str:
+    """The JSON of statistics that a checkpoint holds as columns."""
+    return FileStats(
+        num_records=parsed.get("numRecords"),
+        min_values=_stats_json(parsed.get("minValues") or {}),
+        max_values=_stats_json(parsed.get("maxValues") or {}),
+        null_count=_stats_json(parsed.get("nullCount") or {}),
+        tight_bounds=parsed.get("tightBounds") is not False,
+    ).to_text()
 
 
-def _stats_value(value: object) -> object:
-    if isinstance(value, Decimal):
-        return str(value)  # a float would round, and a bound must hold
-    if isinstance(value, date | datetime):
-        return value.isoformat()
+def _stats_json(value: Any) -> Any:
+    """Turn values read from Parquet into those of JSON; decimals stay, for a bound must hold."""
+    match value:
+        case dict():
+            return {key: _stats_json(item) for key, item in value.items() if item is not None}
+        case date():
+            return value.isoformat()
+        case bool() | int() | float() | Decimal():
+            return value
     return str(value)
 
 

@@ -79,7 +79,7 @@ def write_data_files(
             if rows == 0:
                 store.remove(Path(filename))
                 continue
-            _check_not_null(metadata, column_statistics)
+            _check_not_null(metadata, rows, column_statistics, partition_keys or {})
             paths.append(Path(filename))
             files.append(
                 AddFile(
@@ -130,9 +130,17 @@ def _log_path(path: Path, folder: Path) -> str:
     return percent_encode(path.relative_to(folder).as_posix(), safe="/=")
 
 
-def _check_not_null(metadata: Metadata, column_statistics: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_not_null(
+    metadata: Metadata,
+    rows: int,
+    column_statistics: Mapping[str, Mapping[str, Any]],
+    partition_values: Mapping[str, str | None],
+) -> None:
     for field in metadata.schema.fields:
-        nulls = int(column_statistics.get(quote(field.name), {}).get("null_count", 0))
+        if field.name in metadata.partition_columns:
+            nulls = rows if partition_values[field.name] is None else 0
+        else:
+            nulls = int(column_statistics.get(quote(field.name), {}).get("null_count", 0))
         if nulls and not field.nullable:
             raise NotNullViolatedError.in_column(field.name, rows=nulls)
 

@@ -7,6 +7,7 @@ expected, or rounded by their writer leave it in.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -180,6 +181,12 @@ def _parse_float(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def _parse_single(value: Any) -> float | None:
+    """The 32-bit float that a text stands for: near zero, the two lie far apart."""
+    number = _parse_float(value)
+    return None if number is None else struct.unpack("f", struct.pack("f", number))[0]
+
+
 def _parse_time(text: str) -> datetime | None:
     moment = datetime.fromisoformat(text)
     return moment.astimezone(UTC) if moment.tzinfo is not None else None
@@ -191,7 +198,8 @@ def _parse_local_time(text: str) -> datetime:
 
 _PARSERS: tuple[tuple[tuple[type[DataType], ...], Callable[[Any], Any]], ...] = (
     ((ByteType, ShortType, IntegerType, LongType), int),
-    ((FloatType, DoubleType), _parse_float),
+    ((FloatType,), _parse_single),
+    ((DoubleType,), _parse_float),
     ((DecimalType,), _parse_decimal),
     ((StringType,), _parse_text),
     ((DateType,), date.fromisoformat),

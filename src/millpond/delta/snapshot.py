@@ -48,10 +48,9 @@ class Snapshot:
         """Rows of the table, or `None` where a file does not say how many it holds."""
         rows = 0
         for file in self.files.values():
-            if file.stats is None or file.stats.num_records is None:
+            if file.num_rows is None:
                 return None
-            deleted = file.deletion_vector.cardinality if file.deletion_vector else 0
-            rows += file.stats.num_records - deleted
+            rows += file.num_rows
         return rows
 
     def takes_deletion_vector(self, file: AddFile) -> bool:

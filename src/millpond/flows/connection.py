@@ -6,7 +6,8 @@ cursor of its own, whose temporary tables no other cursor sees.
 
 from __future__ import annotations
 
-import os
+import atexit
+import shutil
 import tempfile
 import threading
 from pathlib import Path
@@ -26,7 +27,8 @@ def cursor() -> DuckDBPyConnection:
     global _database  # noqa: PLW0603 - one database a process is the point
     with _lock:
         if _database is None:
-            # DuckDB makes the folder when work outgrows the memory, and removes it at the end.
-            spill = Path(tempfile.gettempdir()) / f"millpond-{os.getpid()}.spill"
+            # For work that outgrows the memory; readable by its owner only, as the tables may be.
+            spill = Path(tempfile.mkdtemp(prefix="millpond-spill-"))
+            atexit.register(shutil.rmtree, spill, ignore_errors=True)
             _database = connect(temporary_folder=spill)
         return _database.cursor()

@@ -5,7 +5,6 @@ Names follow Delta's own reader options. Checked when the pipeline is read, befo
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from millpond.errors.streaming import (
     UnknownStreamOptionError,
     UnsupportedStreamOptionError,
 )
+from millpond.options import parse_bytes
 
 LATEST = "latest"
 DEFAULT_MAX_FILES = 1000
@@ -62,8 +62,6 @@ _HARMLESS = {
     ("ignorefiledeletion", "false"),
     ("failondataloss", "true"),
 }
-_SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)(?:i?b)?\s*\Z", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
 @dataclass(frozen=True)
@@ -167,11 +165,11 @@ class _Values:
         value = self.given.get(option)
         if value is None:
             return None
-        match = _SIZE.match(value)
-        size = int(match[1]) * 1024 ** _POWERS[match[2].lower()] if match else 0
-        if size == 0:
-            raise self._invalid(option, must_be="a size above 0, such as '512m' or '10g'")
-        return size
+        try:
+            return parse_bytes(value)
+        except ValueError:
+            must_be = "a size above 0, such as '512m' or '10g'"
+            raise self._invalid(option, must_be=must_be) from None
 
     def version(self, option: str) -> int | str | None:
         value = self.given.get(option)
