@@ -23,6 +23,7 @@ from tests.readers import READERS
 
 Row = Mapping[str, Any]
 _numbers = itertools.count()
+TABLE_ID = "00000000-0000-0000-0000-000000000000"
 
 
 def columns(**types: DataType) -> StructType:
@@ -117,7 +118,7 @@ class Target:
         self.table = Table(self.folder / "table", self.store)
         self.table.create(
             Metadata(
-                id="00000000-0000-0000-0000-000000000000",
+                id=TABLE_ID,
                 schema=self.schema,
                 partition_columns=self.partition_columns,
                 configuration={} if self.vectors else {"delta.enableDeletionVectors": "false"},
@@ -166,6 +167,7 @@ class Target:
     def context(self, batch_id: int) -> flows.BatchContext:
         return flows.BatchContext(
             table=self.table,
+            table_id=TABLE_ID,
             store=self.store,
             flow="flow",
             target=TableName("main", "sales", "target"),

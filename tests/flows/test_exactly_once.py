@@ -1,7 +1,11 @@
 """A batch lands once, whatever is tried again, and a batch that changes nothing is on record."""
 
+import shutil
+
 import pytest
 
+from millpond.delta import Metadata, Table
+from millpond.errors.delta import CommitConflictError
 from millpond.errors.flows import TooManyCommitConflictsError
 from millpond.flows import BatchResult
 from millpond.flows.commits import MAX_ATTEMPTS
@@ -57,6 +61,34 @@ def test_a_conflict_makes_the_batch_look_at_the_table_again(sales, monkeypatch):
     result = sales.send(("east", "bob", 2, 5))
     assert (result.rows_inserted, result.rows_late) == (0, 1)
     assert sales.holds(("east", "ann", 1, 1), ("east", "hand", 9, 9))
+
+
+def test_a_lost_race_leaves_no_file_of_its_own(sales, monkeypatch, vectors):
+    sales.send(("east", "ann", 1, 1), ("west", "bob", 2, 1))
+    begin = sales.table.begin
+    raced = []
+
+    def begin_and_be_overtaken():
+        transaction = begin()
+        if not raced:
+            raced.append(True)
+            begin().commit("OTHER")
+        return transaction
+
+    monkeypatch.setattr(sales.table, "begin", begin_and_be_overtaken)
+    sales.send(("east", "cid", 3, 2))
+    assert sales.holds(("west", "bob", 2, 1), ("east", "cid", 3, 2))
+    assert len(list(sales.path.glob("*.parquet"))) == (2 if vectors else 3)
+    assert len(list(sales.path.glob("*.bin"))) == vectors
+
+
+def test_a_batch_does_not_go_into_another_table_put_in_the_place_of_its_own(sales):
+    sales.send(("east", "ann", 1, 1))
+    shutil.rmtree(sales.path)
+    Table(sales.path).create(Metadata(id="another", schema=sales.schema))
+    with pytest.raises(CommitConflictError, match="Another table"):
+        sales.send(("west", "bob", 2, 1))
+    assert sales.holds()
 
 
 def test_a_conflict_with_the_same_batch_does_not_apply_it_twice(sales, monkeypatch):

@@ -7,11 +7,13 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import millpond
 from millpond.delta.actions import AddFile, Commit, Metadata, Protocol, RemoveFile
 from millpond.delta.checkpoints import is_due, write_checkpoint
+from millpond.delta.deletion_vectors import vector_path
 from millpond.delta.features import check_writable, required_protocol
 from millpond.delta.log import EntryIdentity, entry_identity, entry_path
 from millpond.delta.schema import check_schema
@@ -124,6 +126,19 @@ class Transaction:
         if is_due(snapshot):
             write_checkpoint(snapshot)
         return snapshot
+
+    def discard(self) -> None:
+        """Remove the files that were written for this change, after its commit conflicted."""
+        written: set[Path] = set()
+        for path, file in self._adds.items():
+            before = self.snapshot.files.get(path)
+            if before is None:
+                written.add(self.snapshot.file_path(file))
+            vector = file.deletion_vector
+            if vector is not None and (before is None or before.deletion_vector != vector):
+                written.add(vector_path(self.snapshot.path, vector))
+        for written_path in written:
+            self._table.store.remove(written_path)
 
     def _fit_files_to_schema(self) -> None:
         kept = [file for path, file in self.snapshot.files.items() if path not in self._removes]

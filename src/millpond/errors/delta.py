@@ -55,6 +55,13 @@ class CommitConflictError(MillpondError, RuntimeError):
             hint="nothing was changed; run again to work on the table that is there now",
         )
 
+    @classmethod
+    def another_table(cls, path: Path) -> Self:
+        return cls(
+            f"Another table was put in the place of the one at {str(path)!r} during the update.",
+            hint="run again to work on the table that is there now",
+        )
+
 
 class UnsupportedTableFeatureError(MillpondError, NotImplementedError):
     """A table uses a feature of the Delta protocol that millpond can't honour."""

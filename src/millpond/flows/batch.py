@@ -68,6 +68,7 @@ class BatchContext:
     """Which batch of which flow goes where.
 
     Attributes:
+        table_id: The id of the table that the batch was planned for.
         app_id: Under this id the target's commits carry the batch's number.
         batch_id: The number, counted from 0.
         recompute_sequence: Evaluates the flow's sequence expression over stored rows that carry
@@ -76,6 +77,7 @@ class BatchContext:
     """
 
     table: Table
+    table_id: str
     store: Store
     flow: str
     target: TableName

@@ -1,7 +1,8 @@
 """Committing what a flow did: against other writers, and for a batch exactly once.
 
 A conflict with another writer means that the table is no longer what the attempt looked at, so
-everything is looked at again: whether the batch is already in, and what it changes.
+everything is looked at again: whether the batch is already in, and what it changes. Not so where
+another table was put in the place of the one that the flow's checkpoint belongs to.
 """
 
 from __future__ import annotations
@@ -47,10 +48,13 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
     """Commit what `attempt` puts into a transaction, unless its result says that there is nothing.
 
     Raises:
+        CommitConflictError: The table is another one than the batch was planned for.
         TooManyCommitConflictsError: Other writers were faster each time.
     """
     for _ in range(MAX_ATTEMPTS):
         transaction = context.table.begin()
+        if transaction.snapshot.metadata.id != context.table_id:
+            raise CommitConflictError.another_table(context.table.path)
         result = attempt(transaction)
         if not result.committed:
             return result
@@ -65,6 +69,7 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
                 },
             )
         except CommitConflictError:
+            transaction.discard()
             continue
         return replace(result, version=snapshot.version)
     raise TooManyCommitConflictsError.from_batch(

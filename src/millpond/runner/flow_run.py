@@ -13,6 +13,7 @@ from millpond.definitions import FlowKind, SqlQuery
 from millpond.engine.protocol import Engine, Input, ParquetInput, TableRead
 from millpond.flows import BatchContext, BatchResult
 from millpond.graph import Catalog, Graph
+from millpond.names import path_segment
 from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
 from millpond.runner.inputs import FlowInputs
 from millpond.runner.schedule import FlowStoppedError, Task
@@ -67,22 +68,20 @@ class FlowRun:
             FlowStoppedError: The update is being stopped.
         """
         flow = task.flow
-        checkpoint_id = ready.checkpoints[flow.name]
-        app_id = f"{flow.name}/{checkpoint_id}"
         if flow.kind is FlowKind.MATERIALIZED_VIEW:
-            # Every recomputation is a batch of its own; its number only has to rise.
-            number = _following(ready.table.snapshot().app_versions.get(app_id))
-            yield self._apply(task, ready, MicroBatch(number), app_id)
+            # Computed whole each time, so there is nothing to count.
+            yield self._apply(task, ready, MicroBatch(0))
             return
-        checkpoint = Checkpoint(self.layout.checkpoint(flow.name, checkpoint_id), self.store)
+        folder = self.layout.checkpoint(flow.name, ready.checkpoints[flow.name])
+        checkpoint = Checkpoint(folder, self.store)
 
         def committed() -> int | None:
-            return ready.table.snapshot().app_versions.get(app_id)
+            return ready.table.snapshot().app_versions.get(ready.app_id(flow.name))
 
         def apply(batch: MicroBatch) -> BatchOutcome:
             if self.stop.is_set():
                 raise FlowStoppedError(flow.name)
-            return self._apply(task, ready, batch, app_id)
+            return self._apply(task, ready, batch)
 
         if flow.flow.once:
             yield from run_once(checkpoint=checkpoint, committed=committed, apply=apply)
@@ -101,23 +100,24 @@ class FlowRun:
             checkpoint=checkpoint, sources=sources, committed=committed, apply=apply
         )
 
-    def _apply(self, task: Task, ready: ReadyTable, batch: MicroBatch, app_id: str) -> BatchOutcome:
+    def _apply(self, task: Task, ready: ReadyTable, batch: MicroBatch) -> BatchOutcome:
         flow = task.flow
-        folder = self.staging / f"{abs(hash(app_id)):x}-{batch.number}"
-        streams: dict[str, Input] = {
-            stream.source: batch.input(stream.source, folder=folder) for stream in flow.streams
-        }
+        folder = self.staging / f"{path_segment(ready.checkpoints[flow.name])}-{batch.number}"
         context = BatchContext(
             table=ready.table,
+            table_id=ready.table_id,
             store=self.store,
             flow=flow.name,
             target=task.dataset.name,
-            app_id=app_id,
+            app_id=ready.app_id(flow.name),
             batch_id=batch.number,
             recompute_sequence=lambda file: self._recompute_sequence(task, file),
         )
         expression = flow.kind is FlowKind.REPLACE_USING and flow.sequence_column is None
         try:
+            streams: dict[str, Input] = {
+                stream.source: batch.input(stream.source, folder=folder) for stream in flow.streams
+            }
             staged = self.engine.stage(
                 flow.plan,
                 FlowInputs(flow, self.graph, self.catalog, streams),
@@ -168,7 +168,3 @@ class FlowRun:
             plan, bind, folder=file.parent / "sequence", sequence_by=flow.flow.sequence_by
         )
         return staged.files[0].parent
-
-
-def _following(number: int | None) -> int:
-    return 0 if number is None else number + 1

@@ -91,6 +91,8 @@ class Schedule:
             self._stop.set()
             self._wind_down()
             raise
+        finally:
+            self._stop.set()  # whatever ended the loop, no flow may begin another batch
 
     def _skip(self) -> None:
         """Take out what reads a failed table. Tasks come in order, so one pass finds them all."""

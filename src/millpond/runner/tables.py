@@ -35,11 +35,17 @@ class ReadyTable:
     """A table that its flows can write to.
 
     Attributes:
+        table_id: The id in its metadata, which tells it from a table put in its place.
         checkpoints: Checkpoint id by flow name.
     """
 
     table: Table
+    table_id: str
     checkpoints: Mapping[str, str]
+
+    def app_id(self, flow: str) -> str:
+        """Under this id the table's commits carry the numbers of a flow's batches."""
+        return f"{flow}/{self.checkpoints[flow]}"
 
 
 def set_up(dataset: ResolvedDataset, store: Store, *, reset: bool) -> ReadyTable:
@@ -59,6 +65,7 @@ def set_up(dataset: ResolvedDataset, store: Store, *, reset: bool) -> ReadyTable
         metadata = _evolve(dataset, table)
     return ReadyTable(
         table=table,
+        table_id=metadata.id,
         checkpoints={flow.name: _checkpoint(metadata, flow) for flow in dataset.flows},
     )
 

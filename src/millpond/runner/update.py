@@ -187,7 +187,7 @@ class _Update:
     def _set_up(self, dataset: ResolvedDataset, *, reset: bool) -> None:
         try:
             self.ready[dataset.key] = set_up(dataset, self.project.store, reset=reset)
-        except (MillpondError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - the table's own failure; others go on
             self.failed_tables.add(dataset.key)
             for flow in dataset.flows:
                 self._end(Task(flow, dataset), FlowStatus.FAILED, error=error)
