@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from millpond.graph import ResolvedDataset, ResolvedFlow
 MAX_FLOWS_AT_ONCE = 4
 # How long a stop waits for batches in flight. What they have not committed is planned again.
 STOP_WAIT_S = 30.0
+STOP_POLL_S = 0.1
 
 Key = tuple[str, ...]
 
@@ -68,6 +69,7 @@ class Schedule:
     ) -> None:
         self._waiting = list(tasks)
         self._running: list[Task] = []
+        self._threads: list[threading.Thread] = []
         self._ended: queue.SimpleQueue[tuple[Task, BaseException | None]] = queue.SimpleQueue()
         self._tables = {task.dataset.key: task.dataset for task in tasks}
         self._run_flow = run
@@ -112,7 +114,9 @@ class Schedule:
                 self._waiting.remove(task)
                 self._running.append(task)
                 name = f"flow {task.flow.name}"
-                threading.Thread(target=self._work, args=(task,), name=name, daemon=True).start()
+                thread = threading.Thread(target=self._work, args=(task,), name=name, daemon=True)
+                self._threads.append(thread)
+                thread.start()
 
     def _work(self, task: Task) -> None:
         try:
@@ -133,8 +137,20 @@ class Schedule:
             self._outcomes.failed(task, error)
 
     def _wind_down(self) -> None:
-        with suppress(queue.Empty):
-            while self._running:
-                self._settle(*self._ended.get(timeout=STOP_WAIT_S))
+        """Wait for the batches in flight.
+
+        A flow that ended just as the signal came may never be heard of, so threads are asked, too.
+        One that fails now may do so because the signal ended the engine: it runs again next time.
+        """
+        deadline_s = time.monotonic() + STOP_WAIT_S
+        while self._running and time.monotonic() < deadline_s:
+            alive = any(thread.is_alive() for thread in self._threads)
+            try:
+                task, error = self._ended.get(timeout=STOP_POLL_S)
+            except queue.Empty:
+                if not alive:
+                    break
+                continue
+            self._settle(task, error and FlowStoppedError(task.flow.name))
         for task in (*self._running, *self._waiting):
             self._outcomes.stopped(task)

@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Expectation, PythonQuery, Query, SqlQuery
-from millpond.engine.embedded.server import DEFAULT_CONFIGURATION, Server, Sessions, check_time_zone
+from millpond.engine.embedded.server import (
+    DEFAULT_CONFIGURATION,
+    NO_RETRIES,
+    Server,
+    Sessions,
+    check_time_zone,
+)
 from millpond.engine.protocol import (
     Binder,
     EmptyInput,
@@ -84,6 +90,7 @@ class EmbeddedEngine:
         self._session: Any = PipelineSession(
             self._server.url, guard=self._guard, functions=self._functions
         )
+        self._session.client.set_retry_policies(NO_RETRIES)
         try:
             self._sessions.client()
             self._session.client.set_all(settings)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from millpond.engine.connect.functions import RegisteredFunctions
 
 TIME_ZONE = "spark.sql.session.timeZone"
+# The server lives in this process: once it does not answer, it is gone, and waiting is in vain.
+NO_RETRIES: tuple[Any, ...] = ()
 DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}
 # Parquet's statistics leave NaN out, and Sail trusts them: it skips rows with NaN, and where all
 # other values of a column are equal, it gives that value in the place of NaN.
@@ -89,6 +91,7 @@ class Sessions:
 
         check_time_zone(dict(spark_conf))
         client = SparkConnectClient(self._url)
+        client.set_retry_policies(NO_RETRIES)
         for key, value in {**self._configuration, **dict(spark_conf)}.items():
             pair = proto.KeyValue(key=key, value=value)
             setting = proto.ConfigRequest.Set(pairs=[pair])
