@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from millpond.graph import ResolvedDataset, ResolvedFlow
 MAX_FLOWS_AT_ONCE = 4
 # How long a stop waits for batches in flight. What they have not committed is planned again.
 STOP_WAIT_S = 30.0
+SIGNAL_WAIT_S = 0.2
 STOP_POLL_S = 0.1
 
 Key = tuple[str, ...]
@@ -56,6 +58,7 @@ class Schedule:
         run: Runs one flow to its end, in a thread of its own.
         failed: Keys of tables that have failed already; those that fail are added.
         stop: Set when the update is interrupted, for `run` to look at.
+        interrupt: Called then, to cancel the queries that run.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Schedule:
         *,
         failed: set[Key],
         stop: threading.Event,
+        interrupt: Callable[[], None],
     ) -> None:
         self._waiting = list(tasks)
         self._running: list[Task] = []
@@ -76,6 +80,7 @@ class Schedule:
         self._outcomes = outcomes
         self._failed = failed
         self._stop = stop
+        self._interrupt = interrupt
 
     def run(self) -> None:
         """Run all tasks.
@@ -88,13 +93,19 @@ class Schedule:
                 self._skip()
                 self._start()
                 if self._running:
-                    self._settle(*self._ended.get())
+                    self._settle(*self._next())
         except KeyboardInterrupt:
             self._stop.set()
             self._wind_down()
             raise
         finally:
             self._stop.set()  # whatever ended the loop, no flow may begin another batch
+
+    def _next(self) -> tuple[Task, BaseException | None]:
+        """Wait for a flow to end, waking up now and then: Sail keeps signals from a long wait."""
+        while True:
+            with suppress(queue.Empty):
+                return self._ended.get(timeout=SIGNAL_WAIT_S)
 
     def _skip(self) -> None:
         """Take out what reads a failed table. Tasks come in order, so one pass finds them all."""
@@ -130,18 +141,19 @@ class Schedule:
         self._running.remove(task)
         if error is None:
             self._outcomes.completed(task)
-        elif isinstance(error, FlowStoppedError):
+        elif self._stop.is_set():
             self._outcomes.stopped(task)
         else:
             self._failed.add(task.dataset.key)
             self._outcomes.failed(task, error)
 
     def _wind_down(self) -> None:
-        """Wait for the batches in flight.
+        """Cancel the queries that run, and wait for the batches in flight.
 
         A flow that ended just as the signal came may never be heard of, so threads are asked, too.
         One that fails now may do so because the signal ended the engine: it runs again next time.
         """
+        self._interrupt()
         deadline_s = time.monotonic() + STOP_WAIT_S
         while self._running and time.monotonic() < deadline_s:
             alive = any(thread.is_alive() for thread in self._threads)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from millpond.definitions import DatasetKind, FlowKind
 from millpond.engine.protocol import Engine
 from millpond.errors import MillpondError
+from millpond.errors.events import EventLogWriteError
 from millpond.events import (
     Event,
     EventLog,
@@ -45,7 +47,8 @@ class UpdateResult:
     """How an update ended.
 
     Attributes:
-        problems: What is wrong with the source files; no flow ran if there is any.
+        problems: What is wrong with the source files, where no flow ran; or an event log that
+            could not be written.
     """
 
     update_id: str
@@ -100,20 +103,24 @@ def run_update(
                 full_refresh_selection=full_refresh,
                 full_refresh=full_refresh_all,
             )
-            update = _Update(project, recorder, update_id)
-            return update.run(
+            result = _Update(project, recorder, update_id).run(
                 refresh=refresh, full_refresh=full_refresh, full_refresh_all=full_refresh_all
             )
-        except KeyboardInterrupt:
-            recorder.update_progress(
-                UpdateState.CANCELED, cancellation_cause="It was stopped by a signal."
-            )
-            raise
         except BaseException as error:
-            recorder.update_progress(UpdateState.FAILED, error=error)
+            if isinstance(error, KeyboardInterrupt):
+                cause = "It was stopped by a signal."
+                recorder.update_progress(UpdateState.CANCELED, cancellation_cause=cause)
+            else:
+                recorder.update_progress(UpdateState.FAILED, error=error)
+            # What stopped the update matters more than a log that could not be written.
+            with suppress(EventLogWriteError):
+                recorder.close()
             raise
-        finally:
+        try:
             recorder.close()
+        except EventLogWriteError as error:
+            return replace(result, problems=(*result.problems, error))
+        return result
 
 
 @dataclass
@@ -220,7 +227,14 @@ class _Update:
             for outcome in shared.batches(task, self.ready[task.dataset.key]):
                 self._batch(task, outcome)
 
-        Schedule(tasks, run, self, failed=self.failed_tables, stop=stop).run()
+        Schedule(
+            tasks,
+            run,
+            self,
+            failed=self.failed_tables,
+            stop=stop,
+            interrupt=engine.interrupt,
+        ).run()
 
     def completed(self, task: Task) -> None:
         self._end(task, FlowStatus.COMPLETED)

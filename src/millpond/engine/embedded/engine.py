@@ -256,6 +256,10 @@ class EmbeddedEngine:
             table, *_ = self._sessions.client().to_table(proto.Plan(root=root), {})
         return table
 
+    def interrupt(self) -> None:
+        """Cancel the queries that run now; each fails in the thread that waits for it."""
+        self._sessions.interrupt()
+
     def close(self) -> None:
         """End all sessions and the server. Closing twice is as good as once."""
         if self._closed:

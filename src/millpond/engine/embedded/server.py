@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -77,6 +78,17 @@ class Sessions:
             self._clients[wanted] = (client, known)
             self._clients[wanted] = (client, self._functions.teach(client, known))
         return client
+
+    def interrupt(self) -> None:
+        """Cancel what runs in any of the sessions."""
+        from pyspark.errors import PySparkException
+
+        with self._lock:
+            clients = [client for client, _ in self._clients.values()]
+        for client in clients:
+            # A session in which nothing runs, or which is gone, has nothing to cancel.
+            with suppress(PySparkException):
+                client.interrupt_all()
 
     def close(self) -> None:
         with self._lock:
