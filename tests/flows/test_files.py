@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
+
+from millpond.delta.duckdb_connection import DEFAULT_MEMORY_LIMIT
+from millpond.flows.connection import cursor
+from tests.delta.tables import append
 
 
 def three_files(sales):
@@ -96,3 +102,23 @@ def test_the_commit_says_what_the_batch_did(sales):
     assert commit.commit_info["operation"] == "REPLACE USING"
     metrics = {k: int(v) for k, v in commit.commit_info["operationMetrics"].items()}
     assert (metrics["numOutputRows"], metrics["numDeletedRows"]) == (2, 1)
+
+
+@pytest.fixture
+def little_memory():
+    with closing(cursor()) as connection:
+        connection.execute("SET GLOBAL memory_limit = '64MB'")
+        yield
+        connection.execute(f"SET GLOBAL memory_limit = '{DEFAULT_MEMORY_LIMIT}'")
+
+
+@pytest.mark.parametrize("vectors", [True], indirect=True, ids=["deletion-vectors"])
+def test_a_key_may_have_more_rows_than_fit_into_memory(sales, little_memory):
+    rows = "range % 1000 = 0 AS is_west, range AS amount, 1 AS seq FROM range(4_000_000)"
+    append(
+        sales.table,
+        f"SELECT if(is_west, 'west', 'east') AS region, 'ann' AS customer, * FROM (SELECT {rows})",
+    )
+    result = sales.send(("east", "new", 1, 2))
+    assert (result.rows_inserted, result.rows_deleted) == (1, 3_996_000)
+    assert sales.table.snapshot().row_count == 4_001

@@ -25,7 +25,11 @@ from millpond.storage import Store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from pyroaring import BitMap64
     from pyspark.sql.types import StructField
+
+
+ROWS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
@@ -88,16 +92,27 @@ def _mark(
     store: Store,
 ) -> int:
     """Add the files again, their dead rows marked in deletion vectors."""
-    found = connection.execute(
-        f"SELECT file, list(row) AS rows FROM {dead} GROUP BY file"
-    ).fetchnumpy()
-    positions = dict(zip(found["file"], found["rows"], strict=True))
+    positions = _positions(connection, f"SELECT file, row FROM {dead}")
     marked = write_deletion_vectors(
         transaction.snapshot, {file.path: positions[file.path] for file in files}, store=store
     )
     for file in marked.values():
         transaction.add(file)
     return sum(file.deletion_vector.size_bytes for file in marked.values() if file.deletion_vector)
+
+
+def _positions(connection: DuckDBPyConnection, rows: str) -> dict[str, BitMap64]:
+    """The row numbers of each file, taken in bit by bit: a key may have any number of rows."""
+    from pyroaring import BitMap64
+
+    positions: dict[str, BitMap64] = {}
+    for batch in connection.sql(rows).to_arrow_reader(ROWS_AT_ONCE):
+        files = batch.column("file").dictionary_encode()
+        codes, numbers = files.indices.to_numpy(), batch.column("row").to_numpy()
+        for code, path in enumerate(files.dictionary.to_pylist()):
+            found = BitMap64(numbers[codes == code].astype("uint64"))
+            positions[path] = positions.get(path, BitMap64()) | found
+    return positions
 
 
 def _rewrite(
