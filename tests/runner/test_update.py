@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import sys
 
+import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -13,6 +16,7 @@ from millpond.errors.graph import UnknownDatasetError
 from millpond.errors.runner import (
     ConflictingSelectionError,
     ResetNotAllowedError,
+    StorageNotWritableError,
     TableSchemaChangedError,
     UpdateInProgressError,
 )
@@ -332,3 +336,30 @@ def test_a_view_names_the_columns_of_its_query(folder):
     assert folder.columns("m") == ["letter"]
     fields = DeltaTable(folder.table("m")).schema().fields
     assert fields[0].metadata == {"comment": "one letter"}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/storage/part.parquet"),
+        duckdb.IOException(
+            'IO Error: Async write failed for range [offset=510, size=24]: {"exception_type":"IO",'
+            '"exception_message":"Could not write file \\"a\\": No space left on device"}'
+        ),
+    ],
+)
+def test_a_full_disk_fails_the_flow_in_plain_words(folder, monkeypatch, failure):
+    def fail(*_args, **_more):
+        raise failure
+
+    folder.write("p.sql", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM(landing)")
+    folder.feed("landing", [{"k": 1}])
+    monkeypatch.setattr(sys.modules["millpond.flows.append"], "write_data_files", fail)
+    (flow,) = folder.run().flows
+    assert isinstance(flow.error, StorageNotWritableError)
+    assert "No space left on device" in str(flow.error)
+    assert "{" not in str(flow.error)
+    assert "p.sql:1" in str(flow.error)
+    monkeypatch.undo()
+    folder.run()
+    assert folder.rows("t") == [(1,)]

@@ -1,5 +1,8 @@
 """Errors of updates: the lock, selections, resets and the state that earlier updates left."""
 
+import json
+import re
+from contextlib import suppress
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
@@ -64,6 +67,16 @@ class StorageNotWritableError(MillpondError, OSError):
             hint="check that the folder exists, belongs to you and has space left",
         )
 
+    @classmethod
+    def from_flow(cls, flow: str, error: BaseException, *, where: SourceLocation) -> Self:
+        return cls(
+            f"Flow {flow} could not read or write a file: {_reason(error)}. Nothing of the batch "
+            "that it was at is in its table.",
+            where=where,
+            hint="check that the storage has space left and belongs to you, then run again: the "
+            "flow goes on where its table stands",
+        )
+
 
 class TableSchemaChangedError(MillpondError, ValueError):
     """A flow gives columns that the rows that its table holds can't be brought to."""
@@ -93,3 +106,13 @@ class TableReplacedError(MillpondError, RuntimeError):
             f"defined as a {now.lower().replace('_', ' ')}.",
             hint=f"run with --full-refresh {name} to start it anew",
         )
+
+
+def _reason(error: BaseException) -> str:
+    """What an error of the operating system, or DuckDB's about one, says."""
+    text = str(error)
+    wrapped = re.search(r"\{.*\}\s*\Z", text, re.DOTALL)  # DuckDB's own writers give JSON
+    if wrapped is not None:
+        with suppress(ValueError, LookupError):
+            text = str(json.loads(wrapped.group())["exception_message"])
+    return text.splitlines()[0].rstrip(".") if text else type(error).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
@@ -11,8 +12,10 @@ from typing import assert_never
 from millpond import flows
 from millpond.definitions import FlowKind, SqlQuery
 from millpond.engine.protocol import Engine, Input, ParquetInput, TableRead
+from millpond.errors import MillpondError
+from millpond.errors.runner import StorageNotWritableError
 from millpond.flows import BatchContext, BatchResult
-from millpond.graph import Catalog, Graph
+from millpond.graph import Catalog, Graph, ResolvedFlow
 from millpond.names import path_segment
 from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
 from millpond.runner.inputs import FlowInputs
@@ -67,6 +70,10 @@ class FlowRun:
             MillpondError: The flow failed; batches before are committed, nothing of this one is.
             FlowStoppedError: The update is being stopped.
         """
+        with _explained(task.flow):
+            yield from self._batches(task, ready)
+
+    def _batches(self, task: Task, ready: ReadyTable) -> Iterator[BatchOutcome]:
         flow = task.flow
         if flow.kind is FlowKind.MATERIALIZED_VIEW:
             # Computed whole each time, so there is nothing to count.
@@ -168,3 +175,18 @@ class FlowRun:
             plan, bind, folder=file.parent / "sequence", sequence_by=flow.flow.sequence_by
         )
         return staged.files[0].parent
+
+
+@contextmanager
+def _explained(flow: ResolvedFlow) -> Iterator[None]:
+    """Say which flow could not read or write its files, as when the disk is full."""
+    import duckdb
+
+    try:
+        yield
+    except MillpondError:
+        raise
+    except (OSError, duckdb.IOException) as error:
+        raise StorageNotWritableError.from_flow(
+            flow.name, error, where=flow.flow.location
+        ) from error
