@@ -80,3 +80,13 @@ def test_a_partitioned_view_is_replaced_in_all_partitions(tmp_path):
     overwrite(target.stage([{"part": "a", "x": 1.0}, {"part": "b", "x": 2.0}]), target.context(0))
     overwrite(target.stage([{"part": None, "x": 3.0}]), target.context(0))
     assert [(row["part"], row["x"]) for row in target.rows()] == [(None, 3.0)]
+
+
+def test_an_empty_partition_value_is_the_null_that_is_stored(tmp_path):
+    schema = columns(part=StringType(), x=DoubleType())
+    target = Target(
+        folder=tmp_path, schema=schema, keys=(), sequence=None, partition_columns=("part",)
+    )
+    rows = [{"part": "", "x": 1.0}]
+    assert overwrite(target.stage(rows), target.context(0)).committed
+    assert not overwrite(target.stage(rows), target.context(0)).committed

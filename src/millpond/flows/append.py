@@ -22,7 +22,7 @@ def append(batch: StagedBatch, context: BatchContext) -> BatchResult:
     def attempt(transaction: Transaction) -> BatchResult:
         snapshot = transaction.snapshot
         with closing(cursor()) as connection:
-            rows = read_batch(connection, batch, context, schema=snapshot.metadata.schema)
+            rows = read_batch(connection, batch, context, metadata=snapshot.metadata)
             added = write_data_files(
                 connection,
                 rows.sql,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Expectation, ExpectationAction
-from millpond.delta import Table, duckdb_type, escape_glob, literal, quote
+from millpond.delta import Metadata, Table, duckdb_type, escape_glob, literal, quote
 from millpond.engine.protocol import EXPECTATION_COLUMN, SEQUENCE_COLUMN, StagedBatch
 from millpond.errors.flows import ExpectationViolationError
 from millpond.names import TableName
@@ -20,7 +20,7 @@ from millpond.storage import Store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import StructField
 
 # The column by which rows that went through the engine find their way back.
 POSITION_COLUMN = "__millpond_position"
@@ -110,20 +110,21 @@ def read_batch(
     batch: StagedBatch,
     context: BatchContext,
     *,
-    schema: StructType,
+    metadata: Metadata,
     hidden_columns: Sequence[StructField] = (),
 ) -> BatchRows:
     """Count the rows of a batch and apply its expectations.
 
     Columns are matched by name as Spark does, without regard to case; one that the batch lacks is
-    null. Nothing is held in memory: the rows stay in the staged files.
+    null, and so is an empty text in a partition column, as Delta has it. Nothing is held in memory:
+    the rows stay in the staged files.
 
     Raises:
         ExpectationViolationError: A row does not meet an expectation of action FAIL.
     """
     if not batch.files:
         counts = tuple(ExpectationCount(e.name, e.action, 0, 0) for e in batch.expectations)
-        empty = _select(batch, [*schema.fields, *hidden_columns], source=None, condition="false")
+        empty = _select(batch, metadata, hidden_columns, source=None, condition="false")
         return BatchRows(sql=empty, rows_read=0, rows_dropped=0, expectations=counts)
     source = parquet_sql(batch.files)
     met = [
@@ -155,7 +156,7 @@ def read_batch(
                 condition=f"NOT ({condition})",
             )
     return BatchRows(
-        sql=_select(batch, [*schema.fields, *hidden_columns], source=source, condition=kept),
+        sql=_select(batch, metadata, hidden_columns, source=source, condition=kept),
         rows_read=rows_read,
         rows_dropped=rows_read - rows_kept,
         expectations=counts,
@@ -172,18 +173,25 @@ def parquet_sql(files: Iterable[Path]) -> str:
 
 
 def _select(
-    batch: StagedBatch, fields: Sequence[StructField], *, source: str | None, condition: str
+    batch: StagedBatch,
+    metadata: Metadata,
+    hidden_columns: Sequence[StructField],
+    *,
+    source: str | None,
+    condition: str,
 ) -> str:
     staged: dict[str, str] = {}
     if source is not None:
         staged = {field.name.casefold(): field.name for field in batch.schema.fields}
         staged[SEQUENCE_COLUMN] = SEQUENCE_COLUMN
     columns = []
-    for field in fields:
+    for field in (*metadata.schema.fields, *hidden_columns):
         name = staged.get(field.name.casefold())
-        value = "NULL" if name is None else quote(name)
         kind = duckdb_type(field.dataType, column=field.name)
-        columns.append(f"CAST({value} AS {kind}) AS {quote(field.name)}")
+        value = f"CAST({'NULL' if name is None else quote(name)} AS {kind})"
+        if field.name in metadata.partition_columns and field.dataType.typeName() == "string":
+            value = f"nullif({value}, '')"
+        columns.append(f"{value} AS {quote(field.name)}")
     table = "" if source is None else f" FROM {source}"
     return f"SELECT {', '.join(columns)}{table} WHERE {condition}"
 

@@ -50,7 +50,7 @@ def overwrite(
         metadata = replace(snapshot.metadata, schema=schema or snapshot.metadata.schema)
         is_same_shape = metadata == snapshot.metadata
         with closing(cursor()) as connection:
-            rows = read_batch(connection, batch, context, schema=metadata.schema)
+            rows = read_batch(connection, batch, context, metadata=metadata)
             result = BatchResult(
                 version=snapshot.version,
                 rows_read=rows.rows_read,

@@ -28,7 +28,6 @@ from millpond.delta import (
     FILE_COLUMN,
     ROW_COLUMN,
     ColumnRange,
-    Metadata,
     Snapshot,
     Transaction,
     duckdb_type,
@@ -58,7 +57,7 @@ from millpond.flows.removal import remove_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pyspark.sql.types import StructField
+    from pyspark.sql.types import StructField, StructType
 
 
 def replace_using(
@@ -100,27 +99,20 @@ class Comparison:
     keys: tuple[StructField, ...]
     sequence: StructField
     is_sequence_hidden: bool
-    partition_columns: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls,
-        metadata: Metadata,
-        batch: StagedBatch,
-        *,
-        keys: tuple[str, ...],
-        sequence: str | None,
+        cls, schema: StructType, batch: StagedBatch, *, keys: tuple[str, ...], sequence: str | None
     ) -> Comparison:
         from pyspark.sql.types import StructField
 
-        fields = {field.name.casefold(): field for field in metadata.schema.fields}
+        fields = {field.name.casefold(): field for field in schema.fields}
         return cls(
             keys=tuple(fields[key.casefold()] for key in keys),
             sequence=StructField(SEQUENCE_COLUMN, batch.sequence_type)
             if sequence is None
             else fields[sequence.casefold()],
             is_sequence_hidden=sequence is None,
-            partition_columns=metadata.partition_columns,
         )
 
     @property
@@ -134,23 +126,15 @@ class Comparison:
 
     def key_of(self, rows: str) -> list[str]:
         """SQL for what tells the keys of a relation with the target's columns apart."""
-        return [rank(self._value(rows, key), key.dataType) for key in self.keys]
+        return [rank(f"{rows}.{quote(key.name)}", key.dataType) for key in self.keys]
 
     def rank_of(self, rows: str) -> str:
         """SQL by which its rows are compared."""
-        value = self._value(rows, self.sequence)
+        value = f"{rows}.{quote(self.sequence.name)}"
         if self.is_sequence_hidden:
             # The table's schema does not say its type, so every relation may have its own.
             value = f"CAST({value} AS {duckdb_type(self.sequence.dataType)})"
         return rank(value, self.sequence.dataType)
-
-    def _value(self, rows: str, field: StructField) -> str:
-        """SQL for a value as the table will give it back."""
-        value = f"{rows}.{quote(field.name)}"
-        if field.name in self.partition_columns and field.dataType.typeName() == "string":
-            # Delta can't tell an empty partition value from null.
-            return f"nullif({value}, '')"
-        return value
 
     def has_key_of(self, rows: str, heads: str) -> str:
         """SQL that is true where a row has the key of a head."""
@@ -170,11 +154,11 @@ def _apply(
     sequence: str | None,
 ) -> BatchResult:
     snapshot = transaction.snapshot
-    schema = snapshot.metadata.schema
-    comparison = Comparison.of(snapshot.metadata, batch, keys=keys, sequence=sequence)
+    metadata = snapshot.metadata
+    comparison = Comparison.of(metadata.schema, batch, keys=keys, sequence=sequence)
     hidden = [field.name for field in comparison.hidden_columns]
     rows = read_batch(
-        connection, batch, context, schema=schema, hidden_columns=comparison.hidden_columns
+        connection, batch, context, metadata=metadata, hidden_columns=comparison.hidden_columns
     )
     _find_heads(connection, rows, comparison, context)
     _find_stored(connection, snapshot, comparison, context)
