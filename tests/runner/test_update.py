@@ -244,6 +244,33 @@ def test_a_declared_schema_is_enforced_before_data_is_read(folder):
     assert not folder.table("t").exists()
 
 
+def test_other_partition_columns_need_a_full_refresh(folder):
+    text = "CREATE STREAMING TABLE t {} AS SELECT k, v FROM STREAM(landing)"
+    folder.write("p.sql", text.format("PARTITIONED BY (k)"))
+    folder.feed("landing", [{"k": "a", "v": 1}])
+    folder.run()
+    folder.write("p.sql", text.format("PARTITIONED BY (K)"))
+    assert folder.run().state is UpdateState.COMPLETED
+    folder.write("p.sql", text.format("PARTITIONED BY (v)"))
+    result = folder.run()
+    assert result.state is UpdateState.FAILED
+    assert "partitioned by k, and is now" in str(result.flows[0].error)
+    assert folder.run(full_refresh=["t"]).state is UpdateState.COMPLETED
+    assert DeltaTable(folder.table("t")).metadata().partition_columns == ["v"]
+    assert folder.rows("t") == [("a", 1)]
+
+
+def test_a_materialized_view_takes_other_partition_columns(folder):
+    text = "CREATE MATERIALIZED VIEW t {} AS SELECT k, v FROM landing"
+    folder.write("p.sql", text.format("PARTITIONED BY (k)"))
+    folder.feed("landing", [{"k": "a", "v": 1}])
+    folder.run()
+    folder.write("p.sql", text.format(""))
+    assert folder.run().state is UpdateState.COMPLETED
+    assert DeltaTable(folder.table("t")).metadata().partition_columns == []
+    assert folder.rows("t") == [("a", 1)]
+
+
 def test_a_null_in_a_column_declared_not_null_fails_the_flow(folder):
     folder.write(
         "p.sql",

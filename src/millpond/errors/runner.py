@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Self
 
@@ -79,7 +80,7 @@ class StorageNotWritableError(MillpondError, OSError):
 
 
 class TableSchemaChangedError(MillpondError, ValueError):
-    """A flow gives columns that the rows that its table holds can't be brought to."""
+    """A table's new columns or partitioning do not fit the rows that it holds."""
 
     error_class = "TABLE_SCHEMA_CHANGED"
     sqlstate = "42KDF"
@@ -91,6 +92,17 @@ class TableSchemaChangedError(MillpondError, ValueError):
             where=where,
             hint="CAST the column in the query to the type that the table has, or start the table "
             f"anew with --full-refresh {name}",
+        )
+
+    @classmethod
+    def from_partitioning(
+        cls, name: str, *, before: Sequence[str], now: Sequence[str], where: SourceLocation
+    ) -> Self:
+        return cls(
+            f"{name} is partitioned by {', '.join(before) or 'no column'}, and is now defined as "
+            f"partitioned by {', '.join(now) or 'no column'}.",
+            where=where,
+            hint=f"take the change back, or start the table anew with --full-refresh {name}",
         )
 
 

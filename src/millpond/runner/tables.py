@@ -72,15 +72,19 @@ def set_up(dataset: ResolvedDataset, store: Store, *, reset: bool) -> ReadyTable
 
 def _new_metadata(dataset: ResolvedDataset) -> Metadata:
     definition = dataset.dataset
-    names = {field.name.casefold(): field.name for field in dataset.schema.fields}
     return Metadata(
         id=str(uuid.uuid4()),
         schema=dataset.schema,
-        partition_columns=tuple(names[column.casefold()] for column in definition.partition_cols),
+        partition_columns=_partition_columns(dataset),
         configuration=_configuration(dataset, checkpoints=_new_checkpoints(dataset)),
         name=definition.name.table,
         description=definition.comment,
     )
+
+
+def _partition_columns(dataset: ResolvedDataset) -> tuple[str, ...]:
+    names = {field.name.casefold(): field.name for field in dataset.schema.fields}
+    return tuple(names[column.casefold()] for column in dataset.dataset.partition_cols)
 
 
 def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
@@ -101,6 +105,16 @@ def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
     if kind_before is not None and kind_before != dataset.dataset.kind:
         raise TableReplacedError.from_kind(
             str(dataset.name), before=kind_before, now=dataset.dataset.kind
+        )
+    partitioning = _partition_columns(dataset)
+    if [c.casefold() for c in partitioning] != [c.casefold() for c in current.partition_columns]:
+        if dataset.dataset.kind is DatasetKind.MATERIALIZED_VIEW:
+            return _reset(dataset, table)
+        raise TableSchemaChangedError.from_partitioning(
+            str(dataset.name),
+            before=current.partition_columns,
+            now=partitioning,
+            where=dataset.dataset.location,
         )
     for flow in dataset.flows:
         if flow.kind is FlowKind.REPLACE_USING:
