@@ -108,6 +108,38 @@ def test_a_sequence_has_the_type_of_its_expression(engine):
         engine.sequence_type("nope", schema)
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("k desc", "gives a name"),
+        ("max(k)", "calls max"),
+        ("explode(array(k))", "several rows"),
+        ("(SELECT 1)", "subquery"),
+        ("row_number() OVER (ORDER BY k)", "window function"),
+        ("k, ts", "more than one expression"),
+    ],
+)
+def test_a_sequence_that_is_not_one_value_of_a_row_is_refused(engine, text, problem):
+    with pytest.raises(InvalidSequenceError, match=problem):
+        engine.sequence_type(text, engine.parse_schema(COLUMNS))
+
+
+def test_columns_that_are_not_one_value_of_a_row_are_refused_as_a_sequence(engine, spark):
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sf
+
+    schema = engine.parse_schema(COLUMNS)
+    for column, problem in [
+        (sf.col("k").desc(), "direction"),
+        (sf.max("k") + 1, "calls max"),
+        (sf.explode(sf.array("k")), "several rows"),
+        (sf.row_number().over(Window.partitionBy("k").orderBy("k")), "window function"),
+        (sf.expr("max(k)"), "calls max"),
+    ]:
+        with pytest.raises(InvalidSequenceError, match=problem):
+            engine.sequence_type(column, schema)
+
+
 @pytest.mark.parametrize("text", ["a INTT", "a", "INT", "a INT,", "a INT; b INT"])
 def test_columns_that_can_not_be_read_are_refused(engine, text):
     with pytest.raises(QueryAnalysisError):

@@ -183,7 +183,7 @@ class EmbeddedEngine:
         """Return the Spark type of a sequence expression over a query's columns.
 
         Raises:
-            InvalidSequenceError: It is no expression over these columns.
+            InvalidSequenceError: It is not one value of a row with these columns.
         """
         from pyspark.errors import PySparkException
         from pyspark.sql.connect import proto
@@ -192,11 +192,13 @@ class EmbeddedEngine:
         from millpond.engine.connect.failures import message_of
         from millpond.engine.embedded.columns import sequence_expression
         from millpond.engine.embedded.inputs import empty_relation
+        from millpond.engine.embedded.sequences import check_sequence
 
         client = self._sessions.client()
         relation = proto.Relation()
         relation.project.input.CopyFrom(empty_relation(schema))
         expression = sequence_expression(sequence_by, schema, client)
+        check_sequence(expression)
         relation.project.expressions.append(named(expression, "sequence"))
         try:
             return client.schema(proto.Plan(root=relation)).fields[0].dataType

@@ -48,7 +48,7 @@ def check_constraint(
         UnresolvedColumnError: It names a column that is not there.
         UnresolvedRoutineError: It calls a function that is not there.
     """
-    problem = _problem(expectation.constraint, python_functions)
+    problem = problem_of_text(expectation.constraint, python_functions=python_functions)
     if problem is not None:
         raise InvalidExpectationError.of(
             expectation.name, problem, where=expectation.location, detail=expectation.constraint
@@ -63,10 +63,10 @@ def check_constraint(
         )
 
 
-def _problem(constraint: str, python_functions: Collection[str]) -> str | None:
-    """What is wrong with a constraint's text."""
+def problem_of_text(expression: str, *, python_functions: Collection[str]) -> str | None:
+    """What keeps a text from being one expression over a row, or `None`."""
     # A comment at its end must not swallow what follows.
-    text = f"SELECT {constraint}\n"
+    text = f"SELECT {expression}\n"
     found = outline(text)
     if len(found.tokens) < 2:
         return "is empty"
@@ -100,14 +100,13 @@ def _problem_in_tree(tree: exp.Query) -> str | None:
 def _problem_in_calls(tokens: Outline, python_functions: Collection[str]) -> str | None:
     for index in tokens.owner[0].calls:
         name = identifier_value(tokens.tokens[index]).casefold()
-        is_quantifier = tokens.word(index - 1) in {"LIKE", "ILIKE", "RLIKE"}
         if name in python_functions:
             return f"calls the Python function {name}"
         if name in _READERS:
             return f"calls {name}, which reads from outside the row"
         if name in GENERATORS:
             return f"calls {name}, which gives several rows"
-        if kind_of_function(name) is not None and not is_quantifier:
+        if kind_of_function(name) is not None and not tokens.is_quantifier(index):
             return f"calls {name}, which looks at more than one row"
     return None
 
