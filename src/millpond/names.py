@@ -120,7 +120,7 @@ def quote_identifier(part: str) -> str:
 def path_segment(part: str) -> str:
     """The folder name for one part: case-folded, and every byte but `a-z`, `0-9` and `_` escaped.
 
-    Two names that Spark takes for the same name get the same folder; others never do. The escape is
+    Names that differ only in case get the same folder; others never do. The escape is
     a hyphen and two hexadecimal digits: percent signs, spaces and tildes in paths are read wrongly,
     or not at all, by one or the other of delta-rs 1.6, Polars 2.1 and Sail 0.7.
 

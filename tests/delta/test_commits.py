@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -256,3 +257,23 @@ def test_an_unchanged_table_costs_no_reading(tmp_path):
     store.calls.clear()
     assert reader.snapshot() is reader.snapshot()
     assert store.calls == ["exists", "exists"]
+
+
+def test_a_table_says_since_when_it_has_timestamps_in_commits_even_after_a_full_refresh(tmp_path):
+    table = create(tmp_path / "t")
+
+    def set_properties(**properties):
+        transaction = table.begin()
+        configuration = {"delta.enableDeletionVectors": "true", **properties}
+        transaction.set_metadata(
+            replace(transaction.snapshot.metadata, configuration=configuration)
+        )
+        return transaction.commit("SET PROPERTIES")
+
+    enabled = {"delta.enableInCommitTimestamps": "true"}
+    first = set_properties(**enabled)
+    again = set_properties(**enabled, other="x")
+    since = "delta.inCommitTimestampEnablementVersion"
+    assert first.metadata.configuration[since] == "1"
+    assert again.metadata.configuration == {**first.metadata.configuration, "other": "x"}
+    assert DeltaTable(table.path).metadata().configuration[since] == "1"

@@ -23,6 +23,11 @@ from millpond.errors.delta import AppendOnlyTableError, CommitConflictError
 if TYPE_CHECKING:
     from millpond.delta.table import Table
 
+_TIMESTAMPS_SINCE = (
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+)
+
 
 class Transaction:
     """A change to one snapshot of a table. Use it once, from one thread.
@@ -161,16 +166,16 @@ class Transaction:
             self.remove(file, data_change=False)
 
     def _note_in_commit_timestamps(self, version: int, time_ms: int) -> None:
-        """Where this commit turns in-commit timestamps on, the table must say since when."""
+        """Where in-commit timestamps did not begin with the table, it must say since when."""
         if self._metadata is None or not uses_in_commit_timestamps(self._metadata):
             return
         if not uses_in_commit_timestamps(self.snapshot.metadata):
-            since = {
-                "delta.inCommitTimestampEnablementVersion": str(version),
-                "delta.inCommitTimestampEnablementTimestamp": str(time_ms),
-            }
-            configuration = {**self._metadata.configuration, **since}
-            self._metadata = replace(self._metadata, configuration=configuration)
+            since = dict(zip(_TIMESTAMPS_SINCE, (str(version), str(time_ms)), strict=True))
+        else:
+            before = self.snapshot.metadata.configuration
+            since = {key: before[key] for key in _TIMESTAMPS_SINCE if key in before}
+        configuration = {**self._metadata.configuration, **since}
+        self._metadata = replace(self._metadata, configuration=configuration)
 
     def _check_files(self) -> None:
         for path in self._adds.keys() & self.snapshot.files.keys():

@@ -90,7 +90,10 @@ def _partition_columns(dataset: ResolvedDataset) -> tuple[str, ...]:
 def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
     """Clear a table and point its flows to new, empty checkpoints."""
     transaction = table.begin()
-    metadata = replace(_new_metadata(dataset), id=transaction.snapshot.metadata.id)
+    current = transaction.snapshot.metadata
+    metadata = replace(
+        _new_metadata(dataset), id=current.id, created_time_ms=current.created_time_ms
+    )
     for file in transaction.snapshot.files.values():
         transaction.remove(file)
     transaction.set_metadata(metadata)

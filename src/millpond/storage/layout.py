@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from millpond.names import TableName, path_segment
+from millpond.names import MAX_PART_BYTES, TableName, path_segment
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Layout:
         return self.root.joinpath("tables", *map(path_segment, name.parts))
 
     def checkpoint(self, flow: str, checkpoint_id: str) -> Path:
-        return self.root / "checkpoints" / path_segment(flow) / path_segment(checkpoint_id)
+        return self.root / "checkpoints" / _flow_folder(flow) / path_segment(checkpoint_id)
 
     @property
     def checkpoints(self) -> Path:
@@ -49,3 +50,12 @@ class Layout:
     @property
     def lock(self) -> Path:
         return self.root / "update.lock"
+
+
+def _flow_folder(flow: str) -> str:
+    """The folder of a flow, whose name may hold three parts: each fits into a path, not all."""
+    segment = path_segment(flow)
+    if len(segment) <= MAX_PART_BYTES:
+        return segment
+    digest = hashlib.sha256(segment.encode()).hexdigest()
+    return f"{segment[: MAX_PART_BYTES - len(digest) - 1]}-{digest}"
