@@ -28,18 +28,19 @@ def open_millpond(path: Path) -> Apply:
     from millpond.storage import LocalStore
 
     table, store = Table(path), LocalStore()
-    schema = table.snapshot().metadata.schema
+    metadata = table.snapshot().metadata
 
     def apply(number: int, batch: Path) -> None:
         context = BatchContext(
             table=table,
+            table_id=metadata.id,
             store=store,
             flow="flow",
             target=TableName("main", "default", "target"),
             app_id="flow/0",
             batch_id=number,
         )
-        replace_using(StagedBatch((batch,), schema), context, keys=("k",), sequence="seq")
+        replace_using(StagedBatch((batch,), metadata.schema), context, keys=("k",), sequence="seq")
 
     return apply
 
