@@ -2,6 +2,7 @@
 
 import inspect
 
+import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
@@ -127,6 +128,22 @@ def test_registered_functions_are_known_to_the_engine(engine, spark, tmp_path):
     assert staged.schema.simpleString() == "struct<n:int>"
     again = engine.query("SELECT plus_seven(1) AS n", empty(engine))
     assert again.to_pylist() == [{"n": 8}]
+
+
+def test_functions_made_by_decorators_can_be_registered(engine, spark):
+    @sf.pandas_udf("int")
+    def plus_one(numbers: pd.Series) -> pd.Series:
+        return numbers + 1
+
+    @sf.udtf(returnType="n INT")
+    class Count:
+        def eval(self, until: int):
+            yield from ((number,) for number in range(until))
+
+    spark.udf.register("plus_one", plus_one)
+    spark.udtf.register("count_to", Count)
+    found = engine.query("SELECT plus_one(n) AS n FROM count_to(2)", empty(engine))
+    assert found.to_pylist() == [{"n": 1}, {"n": 2}]
 
 
 def test_an_exception_keeps_its_cause_and_names_the_line(engine):

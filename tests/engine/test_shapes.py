@@ -339,6 +339,55 @@ def test_an_aggregating_pandas_function_is_an_aggregate(engine, spark):
         plan(engine, python(lambda: stream(spark).select(middle("v"))))
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda spark: spark.sql("SELECT My_Middle(v) AS m FROM STREAM t"),
+        lambda spark: stream(spark).selectExpr("`my_middle`(v) AS m"),
+        lambda spark: stream(spark).select(sf.call_function("my_middle", "v")),
+    ],
+)
+def test_a_registered_aggregate_is_one_under_its_name(engine, spark, build):
+    @sf.pandas_udf("double")
+    def middle(values: pd.Series) -> float:
+        return values.median()
+
+    spark.udf.register("my_middle", middle)
+    with pytest.raises(UnsupportedStreamingOperationError, match=r"(?i)my_middle"):
+        plan(engine, python(lambda: build(spark)))
+    table_of_one = "SELECT my_middle(v) AS m FROM VALUES (1), (4) AS t(v)"
+    assert engine.query(table_of_one, empty(engine)).to_pylist() == [{"m": 2.5}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM explode((SELECT collect_list(k) FROM STREAM t))",
+        "SELECT * FROM VALUES ((SELECT max(k) FROM STREAM t)) AS v(x)",
+        "SELECT 1 AS a UNION ALL SELECT 2 LIMIT (SELECT count(*) FROM STREAM t)",
+        "SELECT * FROM no_matter(TABLE(SELECT * FROM STREAM t))",
+        "WITH unused AS (SELECT * FROM STREAM t) SELECT * FROM u",
+    ],
+)
+def test_a_stream_that_gives_the_query_no_rows_is_refused_where_it_stands(engine, text):
+    with pytest.raises(UnsupportedStreamingOperationError, match="A subquery") as caught:
+        plan(engine, sql(text))
+    assert caught.value.where.column == text.index("STREAM t") + len("STREAM t")
+
+
+def test_a_table_function_that_nobody_knows_is_refused(engine):
+    with pytest.raises(UnsupportedStreamingOperationError, match="LATERAL"):
+        plan(engine, sql("SELECT * FROM STREAM t, LATERAL my_rows(t.k) AS r(x)"))
+
+
+def test_an_aggregate_behind_an_equals_sign_is_one(engine, spark):
+    with pytest.raises(UnsupportedStreamingOperationError, match=CHANGES):
+        plan(engine, sql("SELECT true = any(k > 1) AS x FROM STREAM t"))
+    for text in ("3 = count(*) AS x", "true = some(k > 1) AS x", "s LIKE max(s) AS x"):
+        with pytest.raises(UnsupportedStreamingOperationError, match=CHANGES):
+            plan(engine, python(lambda text=text: stream(spark).selectExpr(text)))
+
+
 def test_a_subquery_in_an_expression_text_is_refused(engine, spark):
     with pytest.raises(UnsupportedReadError, match="subquery in the text"):
         plan(engine, python(lambda: table(spark).where("k IN (SELECT k FROM u)")))

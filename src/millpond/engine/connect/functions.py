@@ -6,6 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from pyspark.util import PythonEvalType
+
+# What PySpark calls the kinds of functions that make one value of many rows.
+AGGREGATING = frozenset(
+    value
+    for name, value in vars(PythonEvalType).items()
+    if name.startswith("SQL_") and ("GROUPED_AGG" in name or "WINDOW_AGG" in name)
+)
 # Registers one function with the client of another session.
 Registration = Callable[[Any], Any]
 
@@ -21,6 +29,7 @@ class RegisteredFunctions:
     def __init__(self) -> None:
         self._registrations: list[Registration] = []
         self._names: set[str] = set()
+        self._aggregates: set[str] = set()
         self._lock = threading.Lock()
 
     @property
@@ -28,10 +37,19 @@ class RegisteredFunctions:
         """Names in lower case."""
         return frozenset(self._names)
 
-    def add(self, name: str, registration: Registration) -> None:
+    @property
+    def aggregates(self) -> frozenset[str]:
+        """Names in lower case of those that make one value of many rows."""
+        return frozenset(self._aggregates)
+
+    def add(self, name: str, registration: Registration, *, kind: int | None = None) -> None:
+        """Add a function of one of PySpark's kinds; under a name that is taken, it takes over."""
         with self._lock:
             self._registrations.append(registration)
             self._names.add(name.casefold())
+            self._aggregates.discard(name.casefold())
+            if kind in AGGREGATING:
+                self._aggregates.add(name.casefold())
 
     def teach(self, client: Any, known: int) -> int:
         """Register all but the first `known` functions. Returns how many there are."""

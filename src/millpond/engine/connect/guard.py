@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql.connect import proto
 
 from millpond.engine.connect.call_sites import call_site
+from millpond.engine.connect.functions import RegisteredFunctions
 from millpond.engine.connect.plan import InputRelation, plan_of_relation
 from millpond.engine.protocol import Binder, TableRead
 from millpond.engine.sqltext.analysis import CanRead
@@ -31,9 +32,12 @@ class DefinitionGuard:
     While no binder is set, plans that read tables can't be analysed: nobody knows the tables yet.
     """
 
-    def __init__(self, input_relation: InputRelation, can_read: CanRead) -> None:
+    def __init__(
+        self, input_relation: InputRelation, can_read: CanRead, functions: RegisteredFunctions
+    ) -> None:
         self._input_relation = input_relation
         self._can_read = can_read
+        self._functions = functions
         self._binders: list[Binder] = []
         self._defaults = [_Defaults()]
 
@@ -74,6 +78,7 @@ class DefinitionGuard:
             relation,
             location=site.location if site else _NOWHERE,
             can_read=self._can_read,
+            aggregates=self._functions.aggregates,
             catalog=self._defaults[-1].catalog,
             schema=self._defaults[-1].schema,
         )

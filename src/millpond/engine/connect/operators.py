@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.connect import proto
-from pyspark.util import PythonEvalType
 from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from millpond.engine.connect.call_sites import site_of
+from millpond.engine.connect.functions import AGGREGATING
 from millpond.engine.connect.messages import input_relations, own_expressions
 from millpond.engine.connect.reads import FileRead, location_of
 from millpond.engine.protocol import TableRead
@@ -22,6 +22,7 @@ from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import outline
 from millpond.engine.sqltext.parsing import parse_query
 from millpond.errors.engine import UnsupportedReadError
+from millpond.sql.tokens import identifier_value
 
 _KINDS = {
     **dict.fromkeys(
@@ -68,23 +69,21 @@ _JOIN_TYPES = {
     proto.Join.JOIN_TYPE_LEFT_SEMI: JoinType.SEMI,
     proto.Join.JOIN_TYPE_LEFT_ANTI: JoinType.ANTI,
 }
-_AGGREGATING_UDFS = frozenset(
-    value
-    for name, value in vars(PythonEvalType).items()
-    if name.startswith("SQL_") and ("GROUPED_AGG" in name or "WINDOW_AGG" in name)
-)
 # What a leaf of a plan reads.
 Source = TableRead | TextAnalysis | FileRead
 _MAY_HOLD_QUERY = re.compile(r"\b(select|from|values|table)\b", re.IGNORECASE)
 
 
-def describe(relation: Any, sources: Sequence[Source]) -> tuple[list[Operator], bool]:
+def describe(
+    relation: Any, sources: Sequence[Source], aggregates: Collection[str] = ()
+) -> tuple[list[Operator], bool]:
     """The operators of a plan, and whether its rows are a stream.
 
     Args:
         sources: What its leaves read, in order.
+        aggregates: The user's own aggregate functions, in lower case.
     """
-    description = _Description(iter(sources))
+    description = _Description(iter(sources), aggregates)
     streaming = description.relation(relation, {})
     return description.operators, streaming
 
@@ -92,6 +91,7 @@ def describe(relation: Any, sources: Sequence[Source]) -> tuple[list[Operator], 
 @dataclass
 class _Description:
     sources: Iterator[Source]
+    aggregates: Collection[str]
     operators: list[Operator] = field(default_factory=list)
 
     def relation(self, relation: Any, external: dict[str, bool]) -> bool:
@@ -136,7 +136,9 @@ class _Description:
         if not isinstance(analysis, TextAnalysis):
             message = "a text without an analysis"
             raise TypeError(message)
-        found, streaming = analysis.operators(external, reads_stream=lambda read: read.streaming)
+        found, streaming = analysis.operators(
+            external, reads_stream=lambda read: read.streaming, aggregates=self.aggregates
+        )
         self.operators.extend(found)
         self._expressions(relation, streaming)
         return streaming
@@ -170,14 +172,14 @@ class _Description:
                 self._function(relation, expression.call_function.function_name, streaming)
             elif kind == "common_inline_user_defined_function":
                 function = expression.common_inline_user_defined_function
-                if function.python_udf.eval_type in _AGGREGATING_UDFS:
+                if function.python_udf.eval_type in AGGREGATING:
                     name = f"The aggregate function {function.function_name}()"
                     self._add(OperatorKind.AGGREGATION, name, relation, (streaming,))
             elif kind == "subquery_expression":
                 self._add(OperatorKind.SUBQUERY, "A subquery", relation, (streaming,))
 
     def _function(self, relation: Any, name: str, streaming: bool) -> None:
-        kind = kind_of_function(name)
+        kind = kind_of_function(name, self.aggregates)
         if kind is not None:
             self._add(kind, f"{name}()", relation, (streaming,))
 
@@ -196,9 +198,8 @@ class _Description:
             if "OVER" in block.words:
                 self._add(OperatorKind.WINDOW_FUNCTION, "A window function", relation, (streaming,))
             for index in block.calls:
-                is_quantifier = found.word(index - 1) in {"LIKE", "ILIKE", "RLIKE", "="}
-                if not is_quantifier:
-                    self._function(relation, found.tokens[index].text.strip("`"), streaming)
+                if not found.is_quantifier(index):
+                    self._function(relation, identifier_value(found.tokens[index]), streaming)
 
     def _add(
         self,

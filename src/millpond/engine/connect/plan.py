@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,7 +71,9 @@ class ConnectPlan:
         return _Binding(binder, input_relation).bind(self, ())
 
 
-def plan_of_text(query: SqlQuery, *, can_read: CanRead) -> ConnectPlan:
+def plan_of_text(
+    query: SqlQuery, *, can_read: CanRead, aggregates: Collection[str] = ()
+) -> ConnectPlan:
     """The plan of an SQL query.
 
     Raises:
@@ -82,7 +84,7 @@ def plan_of_text(query: SqlQuery, *, can_read: CanRead) -> ConnectPlan:
     analysis = analyse(text, can_read=can_read)
     for read in analysis.reads:
         _check_options(read)
-    operators, streaming = analysis.operators({}, reads_stream=_reads_stream)
+    operators, streaming = analysis.operators({}, reads_stream=_reads_stream, aggregates=aggregates)
     check(operators)
     return ConnectPlan(relation, query.location, (analysis,), streaming, text)
 
@@ -92,6 +94,7 @@ def plan_of_relation(
     *,
     location: SourceLocation,
     can_read: CanRead,
+    aggregates: Collection[str] = (),
     catalog: str | None = None,
     schema: str | None = None,
 ) -> ConnectPlan:
@@ -108,7 +111,7 @@ def plan_of_relation(
     plan = ConnectPlan(relation, location, tuple(sources))
     for read in plan.reads:
         _check_options(read)
-    operators, streaming = describe(relation, sources)
+    operators, streaming = describe(relation, sources, aggregates)
     check(operators)
     return replace(plan, is_streaming=streaming)
 

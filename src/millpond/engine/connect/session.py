@@ -123,15 +123,15 @@ class PipelineClient(SparkConnectClient):
     def copy_from_local_to_fs(self, *_args: Any, **_kwargs: Any) -> None:
         raise refused()
 
-    def register_udf(self, function: Any, return_type: Any, name: Any = None, **kwargs: Any) -> Any:
+    def register_udf(self, function: Any, return_type: Any, name: Any = None, *args: Any) -> Any:
         def register(client: Any) -> Any:
-            return client.register_udf(function, return_type, name, **kwargs)
+            return client.register_udf(function, return_type, name, *args)
 
-        return self._register(name, register)
+        return self._register(name, register, kind=args[0] if args else None)
 
-    def register_udtf(self, function: Any, return_type: Any, name: Any, **kwargs: Any) -> Any:
+    def register_udtf(self, function: Any, return_type: Any, name: Any, *args: Any) -> Any:
         def register(client: Any) -> Any:
-            return client.register_udtf(function, return_type, name, **kwargs)
+            return client.register_udtf(function, return_type, name, *args)
 
         return self._register(name, register)
 
@@ -141,14 +141,14 @@ class PipelineClient(SparkConnectClient):
     def register_java(self, *_args: Any, **_kwargs: Any) -> None:
         raise refused()
 
-    def _register(self, name: Any, register: Registration) -> Any:
+    def _register(self, name: Any, register: Registration, *, kind: int | None = None) -> Any:
         """Register a function in this session now, and in the engine's before they run."""
         self._registering = True
         try:
             registered = register(super())
         finally:
             self._registering = False
-        self._functions.add(str(name), register)
+        self._functions.add(str(name), register, kind=kind)
         return registered
 
     def close(self) -> None:

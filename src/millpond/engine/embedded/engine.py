@@ -86,7 +86,7 @@ class EmbeddedEngine:
         self._inputs = Inputs()
         self._functions = RegisteredFunctions()
         self._sessions = Sessions(self._server.url, settings, self._functions)
-        self._guard = DefinitionGuard(self._inputs.relation, self._can_read)
+        self._guard = DefinitionGuard(self._inputs.relation, self._can_read, self._functions)
         self._session: Any = PipelineSession(
             self._server.url, guard=self._guard, functions=self._functions
         )
@@ -117,13 +117,16 @@ class EmbeddedEngine:
         from millpond.engine.connect.plan import plan_of_relation, plan_of_text
 
         if isinstance(query, SqlQuery):
-            return plan_of_text(query, can_read=self._can_read)
+            return plan_of_text(
+                query, can_read=self._can_read, aggregates=self._functions.aggregates
+            )
         frame = self._call(query)
         relation = frame._plan.to_proto(self._session.client).root  # noqa: SLF001 - the plan itself
         return plan_of_relation(
             relation,
             location=query.location,
             can_read=self._can_read,
+            aggregates=self._functions.aggregates,
             catalog=query.catalog,
             schema=query.schema,
         )

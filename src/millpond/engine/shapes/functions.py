@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from millpond.engine.shapes.operator import OperatorKind
 from millpond.sql.tokens import keywords
 
@@ -35,10 +37,14 @@ GENERATORS = keywords(
 )
 
 
-def kind_of_function(name: str) -> OperatorKind | None:
-    """The kind of operator that calling a function makes, or `None` for one on a single row."""
+def kind_of_function(name: str, aggregates: Collection[str] = ()) -> OperatorKind | None:
+    """The kind of operator that calling a function makes, or `None` for one on a single row.
+
+    Args:
+        aggregates: The user's own aggregate functions, in lower case.
+    """
     folded = name.casefold()
-    if folded in AGGREGATES:
+    if folded in AGGREGATES or folded in aggregates:
         return OperatorKind.AGGREGATION
     if folded in WINDOW_FUNCTIONS:
         return OperatorKind.WINDOW_FUNCTION

@@ -64,13 +64,18 @@ class TextAnalysis:
         return text.rstrip().rstrip(";")
 
     def operators(
-        self, streaming: Mapping[str, bool], *, reads_stream: Callable[[TableRead], bool]
+        self,
+        streaming: Mapping[str, bool],
+        *,
+        reads_stream: Callable[[TableRead], bool],
+        aggregates: Collection[str] = (),
     ) -> tuple[list[Operator], bool]:
         """What the query does, and whether its rows are a stream.
 
         Args:
             streaming: By name, whether a DataFrame that the text refers to is a stream.
             reads_stream: Whether a table is read as a stream.
+            aggregates: The user's own aggregate functions, in lower case.
         """
         tables = {
             reference.name_start: reads_stream(reference.read) for reference in self.references
@@ -82,6 +87,7 @@ class TextAnalysis:
                 source=self.source,
                 tables=tables,
                 external=streaming,
+                aggregates=aggregates,
             )
         else:
             is_stream = any(tables.values()) or any(streaming.values())

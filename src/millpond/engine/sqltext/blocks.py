@@ -17,6 +17,8 @@ _SET_OPERATIONS = keywords("UNION EXCEPT MINUS INTERSECT")
 _AFTER_FROM = keywords(
     "WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET LATERAL"
 )
+_QUANTIFIERS = keywords("ANY SOME ALL")
+_MATCHING = keywords("LIKE ILIKE RLIKE")
 _CLAUSES = _AFTER_FROM | _SET_OPERATIONS | keywords("DISTINCT JOIN PIVOT UNPIVOT OVER TABLESAMPLE")
 
 
@@ -65,6 +67,10 @@ class Outline:
     def word(self, index: int) -> str:
         """The word or symbol at an index, in upper case; empty outside the text."""
         return self.tokens[index].word if 0 <= index < len(self.tokens) else ""
+
+    def is_quantifier(self, index: int) -> bool:
+        """Tell `LIKE ANY ('a', 'b')` from the aggregate function `any(c)`."""
+        return self.word(index) in _QUANTIFIERS and self.word(index - 1) in _MATCHING
 
     def closing(self, index: int) -> int:
         """The index of the parenthesis that closes the one at `index`, or of the last token."""

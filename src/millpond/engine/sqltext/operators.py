@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -50,16 +50,26 @@ def describe(
     source: QueryText,
     tables: Mapping[int, bool],
     external: Streams,
+    aggregates: Collection[str] = (),
 ) -> tuple[list[Operator], bool]:
     """The operators of a query, and whether its rows are a stream.
 
     Args:
         tables: By the offset of a table's name, whether the table is read as a stream.
         external: By name, whether a DataFrame that the text names is a stream.
+        aggregates: The user's own aggregate functions, in lower case.
     """
-    description = _Description(outline, source, tables)
+    description = _Description(outline, source, tables, aggregates)
     streaming = description.query(tree, dict(external))
-    return description.operators, streaming
+    aside = [
+        table
+        for table in _tables(tree)
+        if description.is_stream(table, external)
+        and not (streaming and _start(table) in description.described)
+    ]
+    for table in aside:
+        description.add_aside(table)
+    return description.operators, streaming or bool(aside)
 
 
 @dataclass
@@ -67,7 +77,16 @@ class _Description:
     outline: Outline
     source: QueryText
     tables: Mapping[int, bool]
+    aggregates: Collection[str]
     operators: list[Operator] = field(default_factory=list)
+    described: set[int] = field(default_factory=set)
+
+    def is_stream(self, table: exp.Table, external: Streams) -> bool:
+        return self.tables.get(_start(table), external.get(identifiers(table)[0].name, False))
+
+    def add_aside(self, table: exp.Table) -> None:
+        """A stream that gives the query no rows: in an argument of a table function, or unused."""
+        self._add(OperatorKind.SUBQUERY, "A subquery", (True,), table)
 
     def query(self, node: exp.Expr, visible: dict[str, bool]) -> bool:
         """Describe a query. Returns whether its rows are a stream."""
@@ -160,7 +179,8 @@ class _Description:
         parts = identifiers(table)
         if not parts:
             return False
-        start = min(part.meta["start"] for part in parts)
+        start = _start(table)
+        self.described.add(start)
         if start in self.tables:
             return self.tables[start]
         name = parts[0].name
@@ -170,7 +190,7 @@ class _Description:
         if isinstance(join.this, exp.Lateral):
             subquery = isinstance(join.this.this, exp.Subquery)
             right = subquery and self.query(join.this.this, visible)
-            kind = OperatorKind.LATERAL_JOIN if subquery else OperatorKind.GENERATOR
+            kind = OperatorKind.LATERAL_JOIN if subquery else _kind_of_generator(join.this.this)
             self._add(kind, "LATERAL", (left, right), join.this)
             return left or right
         right = self._source(join.this, visible)
@@ -190,10 +210,8 @@ class _Description:
 
     def _lateral(self, lateral: exp.Lateral, streaming: bool) -> bool:
         function = lateral.this
-        name = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
-        known = name.casefold() in GENERATORS or isinstance(function, exp.Explode | exp.Inline)
-        kind = OperatorKind.GENERATOR if known else OperatorKind.UNKNOWN
-        self._add(kind, f"LATERAL VIEW {name}", (streaming,), lateral)
+        name = _name_of_function(function)
+        self._add(_kind_of_generator(function), f"LATERAL VIEW {name}", (streaming,), lateral)
         return streaming
 
     def _clauses(self, node: exp.Expr, streaming: bool, *, but: tuple[str, ...] = ()) -> None:
@@ -235,7 +253,7 @@ class _Description:
             )
         for index in self._calls(select):
             name = identifier_value(self.outline.tokens[index])
-            kind = kind_of_function(name)
+            kind = kind_of_function(name, self.aggregates)
             if kind is not None:
                 self._add(kind, f"{name}()", (True,), select, index=index)
         for node in _own_nodes(select):
@@ -248,10 +266,7 @@ class _Description:
         block = self._block(select)
         if block is None:
             return
-        for index in block.calls:
-            quantifier = self.outline.word(index) in {"ANY", "SOME"}
-            if not (quantifier and self.outline.word(index - 1) in {"LIKE", "ILIKE", "RLIKE", "="}):
-                yield index
+        yield from (index for index in block.calls if not self.outline.is_quantifier(index))
 
     def _add(
         self,
@@ -307,6 +322,26 @@ class _Description:
             if self.outline.word(index) in {"JOIN", ","}:
                 return index
         return None
+
+
+def _tables(tree: exp.Query) -> Iterator[exp.Table]:
+    return (table for table in tree.find_all(exp.Table) if identifiers(table))
+
+
+def _start(table: exp.Table) -> int:
+    return min(int(part.meta["start"]) for part in identifiers(table))
+
+
+def _name_of_function(function: exp.Expr) -> str:
+    if isinstance(function, exp.Func) and not isinstance(function, exp.Anonymous):
+        return str(function.sql_name())
+    return str(function.name)
+
+
+def _kind_of_generator(function: exp.Expr) -> OperatorKind:
+    known = isinstance(function, exp.Explode | exp.Inline)
+    known = known or _name_of_function(function).casefold() in GENERATORS
+    return OperatorKind.GENERATOR if known else OperatorKind.UNKNOWN
 
 
 def _own_nodes(select: exp.Expr) -> Iterator[exp.Expr]:
