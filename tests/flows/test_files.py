@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pytest
 
 from millpond.delta.duckdb_connection import DEFAULT_MEMORY_LIMIT
@@ -106,7 +104,7 @@ def test_the_commit_says_what_the_batch_did(sales):
 
 @pytest.fixture
 def little_memory():
-    with closing(cursor()) as connection:
+    with cursor() as connection:
         connection.execute("SET GLOBAL memory_limit = '64MB'")
         yield
         connection.execute(f"SET GLOBAL memory_limit = '{DEFAULT_MEMORY_LIMIT}'")

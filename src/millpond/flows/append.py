@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from millpond.delta import Transaction, write_data_files
 from millpond.engine.protocol import StagedBatch
 from millpond.flows.batch import BatchContext, BatchResult, read_batch
@@ -21,7 +19,7 @@ def append(batch: StagedBatch, context: BatchContext) -> BatchResult:
 
     def attempt(transaction: Transaction) -> BatchResult:
         snapshot = transaction.snapshot
-        with closing(cursor()) as connection:
+        with cursor(batch.files) as connection:
             rows = read_batch(connection, batch, context, metadata=snapshot.metadata)
             added = write_data_files(
                 connection,

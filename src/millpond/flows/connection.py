@@ -1,7 +1,8 @@
 """The DuckDB that flows compute in: one in-memory database a process, shared by all threads.
 
 Sharing it keeps one limit on memory however many flows run side by side. Each batch works on a
-cursor of its own, whose temporary tables no other cursor sees.
+cursor of its own, whose temporary tables no other cursor sees. Large batches take turns: each alone
+spills to disk what does not fit, but what several of them need at once can exceed the limit.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import atexit
 import shutil
 import tempfile
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +21,26 @@ from millpond.delta import connect
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+LARGE_BATCH_BYTES = 32 * 1024 * 1024
+
 _lock = threading.Lock()
+_turn = threading.Lock()
 _database: DuckDBPyConnection | None = None
 
 
-def cursor() -> DuckDBPyConnection:
-    """A connection to the shared database. Close it to let its temporary tables go."""
+@contextmanager
+def cursor(files: Sequence[Path] = ()) -> Iterator[DuckDBPyConnection]:
+    """A connection to the shared database, with temporary tables of its own.
+
+    Args:
+        files: The staged files of the batch that it is for.
+    """
+    is_large = sum(file.stat().st_size for file in files) > LARGE_BATCH_BYTES
+    with _turn if is_large else nullcontext(), closing(_open()) as connection:
+        yield connection
+
+
+def _open() -> DuckDBPyConnection:
     global _database  # noqa: PLW0603 - one database a process is the point
     with _lock:
         if _database is None:

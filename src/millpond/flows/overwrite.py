@@ -6,7 +6,6 @@ then sees no change where there is none.
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,7 @@ def overwrite(
         snapshot = transaction.snapshot
         metadata = replace(snapshot.metadata, schema=schema or snapshot.metadata.schema)
         is_same_shape = metadata == snapshot.metadata
-        with closing(cursor()) as connection:
+        with cursor(batch.files) as connection:
             rows = read_batch(connection, batch, context, metadata=metadata)
             result = BatchResult(
                 version=snapshot.version,

@@ -20,7 +20,6 @@ one of the batch's keys. Everything goes into one commit, with the batch's numbe
 from __future__ import annotations
 
 import uuid
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,7 +80,7 @@ def replace_using(
     """
 
     def attempt(transaction: Transaction) -> BatchResult:
-        with closing(cursor()) as connection:
+        with cursor(batch.files) as connection:
             return _apply(connection, transaction, batch, context, keys=keys, sequence=sequence)
 
     return commit_once(context, attempt, operation="REPLACE USING")
