@@ -54,7 +54,12 @@ def task(name: str) -> Any:
 def interrupted(run: Any, *names: str) -> tuple[list[tuple[str, str]], float]:
     outcomes = Outcomes()
     schedule = Schedule(
-        [task(name) for name in names], run, outcomes, failed=set(), stop=threading.Event()
+        [task(name) for name in names],
+        run,
+        outcomes,
+        failed=set(),
+        stop=threading.Event(),
+        interrupt=lambda: None,
     )
     schedule._ended = InterruptedQueue()
     began_s = time.monotonic()
