@@ -5,6 +5,7 @@ import pytest
 from millpond.engine.sqltext.analysis import analyse
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import SourceLocation
+from millpond.errors.engine import InvalidReadOptionError
 
 
 def analysed(text, **options):
@@ -230,6 +231,48 @@ def test_tables_are_found_without_a_syntax_tree_too(monkeypatch, text, reads, re
     assert found.tree is None
     assert [shown(read) for read in found.reads] == reads
     assert bound(found) == replaced
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced"),
+    [
+        (
+            "SELECT t.a FROM s1.t UNION ALL SELECT t.* FROM s2.t",
+            "SELECT `s1.t`.a FROM #0 AS `s1.t` UNION ALL SELECT `s2.t`.* FROM #1 AS `s2.t`",
+        ),
+        (
+            # Left as it is, the first t.a would be a column of the outer t, without an error.
+            (
+                "SELECT 1 FROM x AS t WHERE EXISTS (SELECT 1 FROM s1.t WHERE t.a = 1) "
+                "AND EXISTS (SELECT 1 FROM s2.t) AND t.b = 2"
+            ),
+            (
+                "SELECT 1 FROM #0 AS t WHERE EXISTS (SELECT 1 FROM #1 AS `s1.t` "
+                "WHERE `s1.t`.a = 1) AND EXISTS (SELECT 1 FROM #2 AS `s2.t`) AND t.b = 2"
+            ),
+        ),
+        (
+            "SELECT t.a FROM s1.t JOIN s2.t ON s1.t.a = s2.t.a",
+            "SELECT t.a FROM #0 AS `s1.t` JOIN #1 AS `s2.t` ON `s1.t`.a = `s2.t`.a",
+        ),
+    ],
+)
+def test_a_last_name_means_the_table_of_its_own_select(text, replaced):
+    assert bound(analysed(text)) == replaced
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH c AS (SELECT * FROM STREAM t) SELECT * FROM c WITH (skipChangeCommits)",
+        "SELECT * FROM STREAM t WITH (startingVersion = 3) WITH (skipChangeCommits)",
+        "SELECT * FROM csv.`/x` WITH (skipChangeCommits)",
+    ],
+)
+def test_options_that_no_table_takes_are_refused_where_they_stand(text):
+    with pytest.raises(InvalidReadOptionError, match="no table stands before them") as caught:
+        analysed(text)
+    assert caught.value.detail.count("^") == len("WITH (skipChangeCommits)")
 
 
 def test_names_of_dataframes_are_not_tables():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -68,10 +68,13 @@ def _qualifier_edits(
     tree: exp.Query, references: Sequence[TableReference], aliases: Sequence[str]
 ) -> Iterator[Edit]:
     qualifiers: dict[tuple[str, ...], str] = {}
+    whole: dict[int, str] = {}
     for reference, alias in zip(references, aliases, strict=True):
         written = tuple(part.casefold() for part in reference.written)
         if reference.alias_at is None:
             continue
+        if alias != quoted(reference.written[-1]):
+            whole[reference.name_start] = alias
         for first in range(len(written) - 1):
             qualifiers[written[first:]] = alias
     if not qualifiers:
@@ -81,11 +84,38 @@ def _qualifier_edits(
             continue
         parts = identifiers(column)
         names = tuple(part.name.casefold() for part in parts)
-        for length in range(min(len(names), _written_length(column) - 1), 1, -1):
-            found = qualifiers.get(names[:length])
+        longest = min(len(names), _written_length(column) - 1)
+        for length in range(longest, 0, -1):
+            found = (
+                qualifiers.get(names[:length])
+                if length > 1
+                else _alias_in_scope(column, names[0], whole)
+            )
             if found is not None:
                 yield Edit(parts[0].meta["start"], parts[length - 1].meta["end"] + 1, found)
                 break
+
+
+def _alias_in_scope(column: exp.Expr, name: str, whole: Mapping[int, str]) -> str | None:
+    """The alias, if it is a whole name, of the table whose last name stands before a column.
+
+    It is a table of the innermost SELECT that has one of the name.
+    """
+    select = column.find_ancestor(exp.Select) if whole else None
+    while select is not None:
+        tables = [table for table in _own_tables(select) if table.alias_or_name.casefold() == name]
+        if tables:
+            starts = [part.meta["start"] for part in identifiers(tables[0])[:1]]
+            # Two tables of the name in one place: only the engine can say that it is ambiguous.
+            return whole.get(starts[0]) if starts and len(tables) == 1 else None
+        select = select.find_ancestor(exp.Select)
+    return None
+
+
+def _own_tables(select: exp.Select) -> Iterator[exp.Table]:
+    for node in select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query)):
+        if isinstance(node, exp.Table):
+            yield node
 
 
 def _written_length(column: exp.Expr) -> int:

@@ -13,7 +13,11 @@ from millpond.engine.sqltext.blocks import Outline
 from millpond.engine.sqltext.parsing import identifiers
 from millpond.engine.sqltext.source import QueryText
 from millpond.engine.sqltext.streams import AFTER_TABLE, Options, Stream, name_end
-from millpond.errors.engine import UnsupportedReadError, UnsupportedStreamingSourceError
+from millpond.errors.engine import (
+    InvalidReadOptionError,
+    UnsupportedReadError,
+    UnsupportedStreamingSourceError,
+)
 from millpond.sql.tokens import TokenKind, identifier_value, keywords, string_value
 
 FILE_FORMATS = frozenset({"parquet", "csv", "json", "text", "orc", "avro", "binaryfile"})
@@ -137,10 +141,17 @@ def _visible(clause: exp.With, *, inside: exp.Expr | None) -> Iterator[str]:
 
 def _references(findings: Findings, found: list[_Found]) -> Iterator[TableReference]:
     streams = {stream.name_start: stream for stream in findings.streams}
+    unused = {options.start: options for options in findings.options}
     for one in found:
         reference = _Reference(findings, one, streams.get(one.start))
         if not reference.is_file:
-            yield reference.build()
+            yield reference.build(unused)
+    for options in unused.values():
+        raise InvalidReadOptionError.at(
+            "no table stands before them, or it has options already",
+            where=findings.source.locate(options.start),
+            detail=findings.source.caret(options.start, options.end),
+        )
 
 
 class _Reference:
@@ -176,11 +187,12 @@ class _Reference:
             )
         return is_file and is_path
 
-    def build(self) -> TableReference:
+    def build(self, unused: dict[int, Options]) -> TableReference:
+        """The reference; options that are its own are taken out of `unused`."""
         start = self._stream.start if self._stream else self._name_start
         end = self._stream.end if self._stream else self._name_end
         end, travel = self._time_travel(end)
-        options = self._options(start, end)
+        options = self._options(start, end, unused)
         return TableReference(
             read=self._read({**travel, **options}),
             written=self._names,
@@ -240,16 +252,14 @@ class _Reference:
             detail=self._source.caret(token.start, token.end),
         )
 
-    def _options(self, start: int, end: int) -> Mapping[str, str]:
+    def _options(self, start: int, end: int, unused: dict[int, Options]) -> Mapping[str, str]:
         """The options that follow this reference before any other table is named."""
         outline = self._outline
         own = outline.index_at(start)
         following = next((at for at in outline.table_positions if at > own), None)
         limit = len(self._source.text) if following is None else outline.tokens[following].start
-        for options in self._findings.options:
-            if end <= options.start < limit:
-                return options.values
-        return {}
+        own_options = [place for place in unused if end <= place < limit]
+        return unused.pop(own_options[0]).values if own_options else {}
 
     def _has_alias(self, end: int) -> bool:
         if self._aliased is not None:
