@@ -1,6 +1,7 @@
 """While source files are read, queries can be built and analysed; nothing runs and nothing changes."""
 
 import inspect
+import os
 
 import pandas as pd
 import pytest
@@ -24,6 +25,9 @@ REFUSED = {
     "count()": lambda spark: spark.table("t").count(),
     "show()": lambda spark: spark.table("t").show(),
     "first()": lambda spark: spark.table("t").first(),
+    "cloneSession()": lambda spark: spark.cloneSession(),
+    "interruptAll()": lambda spark: spark.interruptAll(),
+    "release_session()": lambda spark: spark.client.release_session(),
     "toPandas()": lambda spark: spark.table("t").toPandas(),
     "toLocalIterator()": lambda spark: [*spark.table("t").toLocalIterator()],
     "isEmpty()": lambda spark: spark.table("t").isEmpty(),
@@ -113,11 +117,14 @@ def test_the_active_session_is_the_pipelines_while_its_code_runs(engine):
     def function():
         seen["active"] = SparkSession.getActiveSession()
         seen["built"] = SparkSession.builder.appName("mine").config("a", "b").getOrCreate()
+        seen["address"] = os.environ["SPARK_REMOTE"]
         return seen["built"].table("t")
 
     plan(engine, python(function))
     assert seen["active"] is engine.session
     assert seen["built"] is engine.session
+    # Not the server's: a session made by its address could run and write.
+    assert seen["address"] == "sc://localhost"
     assert SparkSession.getActiveSession() is None
 
 

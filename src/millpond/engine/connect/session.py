@@ -138,6 +138,22 @@ class PipelineClient(SparkConnectClient):
     def register_data_source(self, *_args: Any, **_kwargs: Any) -> None:
         raise refused()
 
+    def release_session(self) -> None:
+        raise refused()
+
+    def clone(self, *_args: Any, **_kwargs: Any) -> Any:
+        """A clone would be a session without a guard."""
+        raise refused("spark.cloneSession()")
+
+    def interrupt_all(self) -> Any:
+        raise refused()
+
+    def interrupt_tag(self, tag: str) -> Any:  # noqa: ARG002 - PySpark's signature
+        raise refused()
+
+    def interrupt_operation(self, op_id: str) -> Any:  # noqa: ARG002 - PySpark's signature
+        raise refused()
+
     def register_java(self, *_args: Any, **_kwargs: Any) -> None:
         raise refused()
 

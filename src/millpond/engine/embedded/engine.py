@@ -282,7 +282,7 @@ class EmbeddedEngine:
         name = getattr(inspect.unwrap(query.function), "__name__", "of this flow")
         with (
             self._guard.names_in(catalog=query.catalog, schema=query.schema),
-            _active(self._session, self._server.url),
+            _active(self._session),
         ):
             try:
                 frame = query.function()
@@ -356,13 +356,15 @@ def _started_beside(work: Callable[[], None]) -> Server:
 
 
 @contextmanager
-def _active(session: Any, url: str) -> Iterator[None]:
+def _active(session: Any) -> Iterator[None]:
     """Let `SparkSession.getActiveSession()` and `builder.getOrCreate()` find the session."""
     sessions = type(session)._active_session  # noqa: SLF001 - a slot for each thread
     before = getattr(sessions, "session", None)
     remote = os.environ.get("SPARK_REMOTE")
     sessions.session = session
-    os.environ["SPARK_REMOTE"] = url
+    # The builder wants an address before it looks for the session that there is. It is not told
+    # the server's own: a session made there could run and write.
+    os.environ["SPARK_REMOTE"] = "sc://localhost"
     try:
         yield
     finally:
