@@ -42,6 +42,27 @@ def test_a_process_ends_at_once_and_prints_nothing_of_its_own(tmp_path):
         assert seconds_to_end < 5
 
 
+def test_long_queries_do_not_kill_the_process(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+from millpond.engine.embedded import EmbeddedEngine
+
+engine = EmbeddedEngine()
+union = " UNION ALL ".join(f"SELECT {number} AS n" for number in range(400))
+print(engine.query(f"SELECT count(*) AS n FROM ({union})", None).to_pylist())
+choice = " OR ".join(f"id = {number}" for number in range(1500))
+print(engine.query(f"SELECT count(*) AS n FROM range(9) WHERE {choice}", None).to_pylist())
+engine.close()
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["[{'n': 400}]", "[{'n': 9}]"])
+
+
 def test_engines_do_not_share_anything():
     first = EmbeddedEngine(configuration={"a": "1"})
     second = EmbeddedEngine(configuration={"a": "2"})
