@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import sys
+from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
@@ -390,3 +391,22 @@ def test_a_full_disk_fails_the_flow_in_plain_words(folder, monkeypatch, failure)
     monkeypatch.undo()
     folder.run()
     assert folder.rows("t") == [(1,)]
+
+
+def test_statistics_of_other_writers_that_leave_nan_out_mislead_nobody(folder):
+    """delta-rs writes bounds without NaN, and a reader that trusts them gives other values."""
+    folder.write(
+        "p.sql",
+        """
+        CREATE STREAMING TABLE t AS SELECT x, d FROM STREAM(landing);
+        CREATE MATERIALIZED VIEW m AS SELECT x, d FROM landing WHERE isnan(x);
+        """,
+    )
+    decimal = Decimal("12345678901234567890.12")
+    rows = {"x": [1.5, float("nan"), 1.5], "d": pa.array([decimal] * 3, pa.decimal128(38, 2))}
+    folder.feed("landing", pa.table(rows))
+    assert folder.run().state is UpdateState.COMPLETED
+    text = "SELECT count(*) AS n, min(d) AS d FROM {} WHERE isnan(x)"
+    for table in ("landing", "t", "m"):
+        found = run_query(folder.project(), text.format(table)).to_pylist()
+        assert found == [{"n": 1, "d": decimal}], table

@@ -9,6 +9,7 @@ from typing import Any
 
 from millpond.delta.actions import AddFile, Commit, Metadata, Protocol
 from millpond.delta.log import LOG_FOLDER, EntryIdentity
+from millpond.delta.stats import misleads
 from millpond.errors.delta import CorruptLogError
 
 
@@ -52,6 +53,12 @@ class Snapshot:
                 return None
             rows += file.num_rows
         return rows
+
+    @property
+    def has_misleading_bounds(self) -> bool:
+        """Whether another program wrote statistics that readers would be led astray by."""
+        schema = self.metadata.schema
+        return any(misleads(file.stats, schema) for file in self.files.values())
 
     def takes_deletion_vector(self, file: AddFile) -> bool:
         """Whether rows of a file should be deleted by a vector rather than by rewriting it.

@@ -1,15 +1,13 @@
 """Statistics of data files: their JSON, and how they come from what DuckDB reports of a file.
 
 A bound in them must hold for every row, by every reader's reckoning, because files are skipped on
-the strength of it. Where that can't be had (NaN, infinities, years beyond 9999), there is none.
+the strength of it. Where that can't be had (floats, for NaN; years beyond 9999), there is none.
 Follows "Per-file Statistics" of Delta's PROTOCOL.md.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -38,8 +36,6 @@ from millpond.delta.schema import quote
 DEFAULT_INDEXED_COLUMNS = 32
 STRING_PREFIX = 32
 MAX_DECIMAL_DIGITS = 15
-# Sail's JSON reader rounds numbers close to the greatest double up to one that it refuses.
-MAX_FLOAT_BOUND = 1e308
 
 
 @dataclass(frozen=True)
@@ -124,14 +120,42 @@ def stats_of_copy(
             continue
         if "null_count" in found:
             _put(nulls, path, int(found["null_count"]))
-        if found.get("has_nan") == "true":
-            continue
         low, high = found.get("min"), found.get("max")
         if low is not None and (bound := _bound(low, data_type, upper=False)) is not None:
             _put(lows, path, bound)
         if high is not None and (bound := _bound(high, data_type, upper=True)) is not None:
             _put(highs, path, bound)
     return FileStats(num_records=rows, min_values=lows, max_values=highs, null_count=nulls)
+
+
+def misleads(stats: FileStats | None, schema: StructType) -> bool:
+    """Whether a reader that trusts the bounds to the digit, as Sail does, would read other values.
+
+    Bounds of floats leave NaN out, and bounds of long decimals pass through a double on the way.
+    Files of millpond's own have neither.
+    """
+    if stats is None:
+        return False
+    return any(
+        _is_misleading(_get(bounds, path), data_type)
+        for path, data_type in _leaves(schema.fields)
+        for bounds in (stats.min_values, stats.max_values)
+    )
+
+
+def _is_misleading(bound: object, data_type: DataType) -> bool:
+    if bound is None:
+        return False
+    if isinstance(data_type, FloatType | DoubleType):
+        return True
+    return isinstance(data_type, DecimalType) and _decimal_bound(str(bound)) is None
+
+
+def _get(tree: Mapping[str, Any], path: tuple[str, ...]) -> object:
+    value: object = tree
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _leaves(fields: Sequence[StructField]) -> Iterator[tuple[tuple[str, ...], DataType]]:
@@ -155,8 +179,6 @@ def _bound(text: str, data_type: DataType, *, upper: bool) -> object:
     match data_type:
         case ByteType() | ShortType() | IntegerType() | LongType():
             bound: object = int(text)
-        case FloatType() | DoubleType():
-            bound = _float_bound(text, single=isinstance(data_type, FloatType), upper=upper)
         case DecimalType():
             bound = _decimal_bound(text)
         case StringType():
@@ -182,18 +204,6 @@ def _decimal_bound(text: str) -> Decimal | None:
     value = Decimal(text)
     digits = value.normalize().as_tuple().digits
     return value if len(digits) <= MAX_DECIMAL_DIGITS else None
-
-
-def _float_bound(text: str, *, single: bool, upper: bool) -> float | None:
-    value = float(text)
-    if single and math.isfinite(value):
-        # The shortest text of a 32-bit float is not its exact value.
-        value = struct.unpack("f", struct.pack("f", value))[0]
-    if not abs(value) < MAX_FLOAT_BOUND:
-        return None
-    if value == 0:
-        return 0.0 if upper else -0.0  # whether a reader sets them apart or not, the bound holds
-    return value
 
 
 def _time_bound(text: str, *, zoned: bool, upper: bool) -> str:

@@ -127,7 +127,14 @@ class FlowRun:
             }
             staged = self.engine.stage(
                 flow.plan,
-                FlowInputs(flow, self.graph, self.catalog, streams),
+                FlowInputs(
+                    flow,
+                    self.graph,
+                    self.catalog,
+                    streams,
+                    folder=folder / "tables",
+                    store=self.store,
+                ),
                 folder=folder / "rows",
                 expectations=task.dataset.dataset.expectations,
                 sequence_by=flow.flow.sequence_by if expression else None,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from millpond.delta import Table
 from millpond.engine.protocol import DeltaInput, Input, TableRead
 from millpond.errors.graph import TableNotFoundError
 from millpond.graph import Catalog, Graph, PipelineSource, ResolvedFlow
+from millpond.storage import Store
+from millpond.streaming import rows_input
 
 
 @dataclass(frozen=True)
@@ -17,12 +21,15 @@ class FlowInputs:
 
     Attributes:
         streams: The input of each stream of the flow, by its source name; empty for batch queries.
+        folder: For files that have to be written for the batch. It need not exist.
     """
 
     flow: ResolvedFlow
     graph: Graph
     catalog: Catalog
     streams: Mapping[str, Input]
+    folder: Path
+    store: Store
 
     def __call__(self, read: TableRead) -> Input:
         """Return what `read` gives in this batch. A table that is not a stream is read whole."""
@@ -35,13 +42,33 @@ class FlowInputs:
         else:
             path = source.path
         if not read.streaming:
-            return DeltaInput(str(path))
+            return table_input(path, read, folder=self.folder, store=self.store)
         wanted = sorted(read.options.items())
         return next(
             self.streams[stream.source]
             for stream in self.flow.streams
             if stream.path == path and sorted(stream.options.items()) == wanted
         )
+
+
+def table_input(path: Path, read: TableRead, *, folder: Path, store: Store) -> Input:
+    """A whole table, as of the version that the read asks for, or the newest.
+
+    A table whose log would lead the engine astray is read by its files instead.
+
+    Args:
+        path: The table's folder.
+        read: The read.
+        folder: For files that have to be written for it.
+        store: For reading the table's log.
+    """
+    asked = read.options.get("versionasof", "")
+    table = Table(path, store)
+    snapshot = table.snapshot_at(int(asked)) if asked.isdecimal() else table.snapshot()
+    if not snapshot.has_misleading_bounds:
+        return DeltaInput(str(path), int(asked) if asked.isdecimal() else None)
+    files = tuple(snapshot.files.values())
+    return rows_input(snapshot, [files], folder=folder / uuid.uuid4().hex, store=store)
 
 
 def check_upstream(flow: ResolvedFlow, graph: Graph) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from millpond.definitions import DatasetKind
 from millpond.delta import Table
-from millpond.engine.protocol import DeltaInput, Input, TableRead
+from millpond.engine.protocol import Input, TableRead
 from millpond.errors import MillpondError
 from millpond.events import Event, EventLog
 from millpond.events.selection import select_update
 from millpond.graph import PipelineSource
+from millpond.runner.inputs import table_input
 from millpond.runner.project import LoadedProject, Project, load
+from millpond.storage import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,10 +70,12 @@ def run_query(project: Project, sql: str) -> pa.Table:
     try:
         loaded = load(project, engine)
 
-        def bind(read: TableRead) -> Input:
-            return _bind(loaded, read)
+        with TemporaryDirectory(prefix="millpond-query-") as folder:
 
-        return engine.query(sql, bind, catalog=project.spec.catalog, schema=project.spec.schema)
+            def bind(read: TableRead) -> Input:
+                return _bind(loaded, read, folder=Path(folder), store=project.store)
+
+            return engine.query(sql, bind, catalog=project.spec.catalog, schema=project.spec.schema)
     finally:
         engine.close()
 
@@ -80,14 +85,15 @@ def read_events(project: Project, update: str | None = None) -> list[Event]:
     return select_update(EventLog(project.layout.events, project.store).read(), update)
 
 
-def _bind(loaded: LoadedProject, read: TableRead) -> Input:
+def _bind(loaded: LoadedProject, read: TableRead, *, folder: Path, store: Store) -> Input:
     source = loaded.catalog.find(read, reader="The query")
     if not isinstance(source, PipelineSource):
-        return DeltaInput(str(source.path))
+        return table_input(source.path, read, folder=folder, store=store)
     found = loaded.graph.datasets.get(source.dataset.name.key)
     if found is not None and not found.dataset.kind.is_stored:
         return found.as_input()
-    return DeltaInput(str(loaded.catalog.stored_path(source, read, reader="The query")))
+    path = loaded.catalog.stored_path(source, read, reader="The query")
+    return table_input(path, read, folder=folder, store=store)
 
 
 def _table_info(name: str, kind: DatasetKind, flow: str, path: Path | None) -> TableInfo:

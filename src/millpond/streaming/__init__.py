@@ -1,6 +1,7 @@
 """Streaming reads in bounded micro-batches, each applied exactly once."""
 
 from millpond.streaming.checkpoint import Checkpoint
+from millpond.streaming.delta_rows import rows_input
 from millpond.streaming.delta_source import DeltaSource
 from millpond.streaming.micro_batches import MicroBatch, run_batches, run_once
 from millpond.streaming.options import DeltaReadOptions
@@ -14,6 +15,7 @@ __all__ = [
     "MicroBatch",
     "Offset",
     "StreamSource",
+    "rows_input",
     "run_batches",
     "run_once",
 ]
