@@ -375,6 +375,14 @@ def test_a_stream_that_gives_the_query_no_rows_is_refused_where_it_stands(engine
     assert caught.value.where.column == text.index("STREAM t") + len("STREAM t")
 
 
+def test_the_line_that_is_shown_is_numbered_as_in_the_file(engine):
+    text = "SELECT k\nFROM STREAM t\nORDER BY k"
+    with pytest.raises(UnsupportedStreamingOperationError) as caught:
+        plan(engine, sql(text, before="-- first\nCREATE STREAMING TABLE x AS "))
+    assert (caught.value.where.line, caught.value.where.column) == (4, 1)
+    assert caught.value.detail.splitlines()[0] == "4 | ORDER BY k"
+
+
 def test_a_table_function_that_nobody_knows_is_refused(engine):
     with pytest.raises(UnsupportedStreamingOperationError, match="LATERAL"):
         plan(engine, sql("SELECT * FROM STREAM t, LATERAL my_rows(t.k) AS r(x)"))

@@ -138,6 +138,14 @@ def query_location(query: SqlQuery, offset: int) -> SourceLocation:
     return source.location(source.offset(query.location) + offset + shift)
 
 
+def query_caret(query: SqlQuery, start: int, end: int) -> str:
+    """The line of the user's file that holds a part of `query.text`, with carets below the part."""
+    source = _source_of(query.file_text, query.location.file)
+    first = source.offset(query_location(query, start))
+    last = source.offset(query_location(query, max(start, end - 1)))
+    return source.caret(first, last + 1)
+
+
 @lru_cache(maxsize=16)
 def _source_of(text: str, file: str) -> SourceText:
     """Kept for the next query of the same file, since finding its lines takes a while."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from millpond.definitions import SqlQuery
 from millpond.errors import SourceLocation
-from millpond.sql import query_location
+from millpond.sql import query_caret, query_location
 from millpond.sql.positions import SourceText
 
 
@@ -44,6 +44,8 @@ class QueryText:
 
     def caret(self, start: int, end: int) -> str:
         """The line that holds a part of the text, with carets below that part."""
+        if self.query is not None:
+            return query_caret(self.query, start, end)
         return SourceText(self.text, self.location.file).caret(start, max(end, start + 1))
 
 
