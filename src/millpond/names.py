@@ -35,7 +35,7 @@ class TableName:
 
     @property
     def key(self) -> tuple[str, ...]:
-        return tuple(part.casefold() for part in self.parts)
+        return tuple(part.lower() for part in self.parts)
 
     def __str__(self) -> str:
         return ".".join(quote_identifier(part) for part in self.parts)
@@ -118,7 +118,7 @@ def quote_identifier(part: str) -> str:
 
 
 def path_segment(part: str) -> str:
-    """The folder name for one part: case-folded, and every byte but `a-z`, `0-9` and `_` escaped.
+    """The folder name for one part: in lower case, and every byte but `a-z`, `0-9` and `_` escaped.
 
     Names that differ only in case get the same folder; others never do. The escape is
     a hyphen and two hexadecimal digits: percent signs, spaces and tildes in paths are read wrongly,
@@ -129,5 +129,5 @@ def path_segment(part: str) -> str:
     """
     return "".join(
         chr(byte) if byte in _PATH_BYTES else f"-{byte:02x}"
-        for byte in part.casefold().encode("utf-8")
+        for byte in part.lower().encode("utf-8")
     )

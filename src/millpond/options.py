@@ -124,7 +124,7 @@ def check_option(
     key: str, configuration: Mapping[str, str], *, where: SourceLocation | None = None
 ) -> MillpondError | None:
     """What is wrong with the setting `key`; nothing, if it is not one of millpond's."""
-    if not key.casefold().startswith(PREFIX):
+    if not key.lower().startswith(PREFIX):
         return None
     known = {option.key: option for option in OPTIONS}
     if key not in known:

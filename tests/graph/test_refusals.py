@@ -188,6 +188,22 @@ CASES = {
         "RESERVED_COLUMN_NAME",
         ["__file"],
     ),
+    "property that millpond keeps for itself": (
+        (
+            "CREATE STREAMING TABLE t TBLPROPERTIES (millpond.datasetKind = 'x')\n"
+            "AS SELECT k FROM STREAM(landing)"
+        ),
+        "RESERVED_TABLE_PROPERTY",
+        ["millpond.datasetKind"],
+    ),
+    "property that asks for what can't be had": (
+        (
+            "CREATE STREAMING TABLE t TBLPROPERTIES (delta.enableChangeDataFeed = true)\n"
+            "AS SELECT k FROM STREAM(landing)"
+        ),
+        "UNSUPPORTED_TABLE_FEATURE",
+        ["changeDataFeed"],
+    ),
     "aggregation over a stream": (
         replacing(query="SELECT k, max(s) AS s FROM STREAM(landing) GROUP BY k"),
         "UNSUPPORTED_STREAMING_OPERATION",

@@ -16,7 +16,7 @@ from millpond.delta.live_rows import FILE_COLUMN, ROW_COLUMN, escape_glob, live_
 from millpond.delta.schema import duckdb_type, is_type_widened, literal, quote, widen_schema
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
-from millpond.delta.table import Table
+from millpond.delta.table import Table, check_definition
 from millpond.delta.transaction import Transaction
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Snapshot",
     "Table",
     "Transaction",
+    "check_definition",
     "connect",
     "duckdb_type",
     "escape_glob",

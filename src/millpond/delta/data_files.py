@@ -110,13 +110,13 @@ def _partition_folders(paths: Sequence[Path], folder: Path) -> list[Path]:
 
 def _column_names(connection: duckdb.DuckDBPyConnection, select_sql: str) -> set[str]:
     described = connection.execute(f"DESCRIBE SELECT * FROM ({select_sql}) AS given").fetchall()
-    return {str(row[0]).casefold() for row in described}
+    return {str(row[0]).lower() for row in described}
 
 
 def _projection(metadata: Metadata, given: set[str]) -> list[str]:
     selected: list[str] = []
     for field in metadata.schema.fields:
-        source = quote(field.name) if field.name.casefold() in given else "NULL"
+        source = quote(field.name) if field.name.lower() in given else "NULL"
         if field.name in metadata.partition_columns:
             # DuckDB makes the folder's name of it, and gives it back beside each file.
             value = text_sql(source, field.dataType)

@@ -112,7 +112,7 @@ def hidden_columns_of(
 ) -> list[str]:
     """The columns that some files hold although the table's schema lacks them."""
     paths = [str(snapshot.file_path(file)) for file in files]
-    known = {field.name.casefold() for field in snapshot.metadata.schema.fields}
+    known = {field.name.lower() for field in snapshot.metadata.schema.fields}
     found = dict.fromkeys(
         name for columns in _physical_columns(connection, paths) for name in columns
     )
@@ -159,7 +159,7 @@ def _compare(held: Sequence[Mapping[str, str]], names: Sequence[str]) -> tuple[s
     present: set[str] = set()
     uniform = True
     for name in names:
-        types = {columns.get(name.casefold()) for columns in held}
+        types = {columns.get(name.lower()) for columns in held}
         uniform = uniform and len(types) == 1
         if types != {None}:
             present.add(name)
@@ -199,7 +199,7 @@ def _read_columns(
             if number == 0:
                 continue  # the row type itself
             if below == 0:
-                columns[name.casefold()] = data_type
+                columns[name.lower()] = data_type
             below = max(below - 1, 0) + children
         found[path] = _shared(tuple(columns.items()))
     return found

@@ -108,7 +108,7 @@ def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
     """
     _check_names(schema, prefix="")
     for field in schema.fields:
-        name = field.name.casefold()
+        name = field.name.lower()
         if name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX):
             raise InvalidTableSchemaError.reserved_name(field.name)
         duckdb_type(field.dataType, column=field.name)
@@ -132,9 +132,9 @@ def _check_names(data_type: DataType, *, prefix: str) -> None:
     elif isinstance(data_type, StructType):
         seen: set[str] = set()
         for field in data_type.fields:
-            if field.name.casefold() in seen:
+            if field.name.lower() in seen:
                 raise InvalidTableSchemaError.repeated_column(prefix + field.name)
-            seen.add(field.name.casefold())
+            seen.add(field.name.lower())
             _check_names(field.dataType, prefix=f"{prefix}{field.name}.")
 
 
@@ -162,10 +162,10 @@ def is_type_widened(current: StructType, widened: StructType) -> bool:
 
 
 def _widen_struct(current: StructType, new: StructType, *, path: str) -> StructType:
-    incoming = {field.name.casefold(): field for field in new.fields}
+    incoming = {field.name.lower(): field for field in new.fields}
     fields: list[StructField] = []
     for field in current.fields:
-        other = incoming.pop(field.name.casefold(), None)
+        other = incoming.pop(field.name.lower(), None)
         name = f"{path}{field.name}"
         if other is None:
             fields.append(StructField(field.name, field.dataType, True, field.metadata))
@@ -182,7 +182,7 @@ def _widen_struct(current: StructType, new: StructType, *, path: str) -> StructT
     fields += [
         StructField(field.name, field.dataType, True, field.metadata)
         for field in new.fields
-        if field.name.casefold() in incoming
+        if field.name.lower() in incoming
     ]
     return StructType(fields)
 

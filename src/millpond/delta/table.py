@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from millpond.delta.actions import Commit, Metadata
+from millpond.delta.actions import Commit, Metadata, Protocol
 from millpond.delta.checkpoints import read_checkpoint
 from millpond.delta.features import check_readable, check_writable, required_protocol
 from millpond.delta.log import (
@@ -36,6 +36,19 @@ from millpond.errors.delta import (
     DeltaTableNotFoundError,
 )
 from millpond.storage import LocalStore, Store
+
+
+def check_definition(path: Path, metadata: Metadata) -> Protocol:
+    """Return the protocol that a new table of this kind gets.
+
+    Raises:
+        InvalidTableSchemaError: No table may have these columns.
+        UnsupportedTableFeatureError: Its properties ask for what millpond can't do.
+    """
+    check_schema(metadata.schema, metadata.partition_columns)
+    protocol = required_protocol(metadata)
+    check_writable(path, protocol, metadata)
+    return protocol
 
 
 class Table:
@@ -127,9 +140,7 @@ class Table:
         now_ms = time.time_ns() // 1_000_000
         created_ms = metadata.created_time_ms or now_ms
         metadata = replace(metadata, configuration=configuration, created_time_ms=created_ms)
-        check_schema(metadata.schema, metadata.partition_columns)
-        protocol = required_protocol(metadata)
-        check_writable(self.path, protocol, metadata)
+        protocol = check_definition(self.path, metadata)
         if self.exists():
             raise DeltaTableExistsError.at(self.path)
         commit, data = encode_commit(

@@ -34,8 +34,8 @@ def check_change(current: Metadata, new: Metadata) -> None:
         raise SchemaChangeNotAllowedError.partitioning(
             current=current.partition_columns, new=new.partition_columns
         )
-    kept = {field.name.casefold() for field in current.schema.fields}
-    both = StructType([f for f in new.schema.fields if f.name.casefold() in kept])
+    kept = {field.name.lower() for field in current.schema.fields}
+    both = StructType([f for f in new.schema.fields if f.name.lower() in kept])
     widened = {f.name: f.dataType for f in widen_schema(current.schema, both).fields}
     for field in both.fields:
         reached = widened.get(field.name)

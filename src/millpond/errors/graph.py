@@ -308,6 +308,20 @@ class UnknownTableColumnError(MillpondError, LookupError):
         )
 
 
+class ReservedTablePropertyError(MillpondError, ValueError):
+    """A table sets a property in which millpond keeps what it must know of the table."""
+
+    error_class = "RESERVED_TABLE_PROPERTY"
+
+    @classmethod
+    def from_property(cls, dataset: str, key: str, *, where: SourceLocation) -> Self:
+        return cls(
+            f"{dataset} sets the table property {key}, a name that millpond keeps for itself.",
+            where=where,
+            hint="use another name; settings of millpond stand under configuration in the spec",
+        )
+
+
 class UnknownDatasetError(MillpondError, LookupError):
     """A dataset was selected for a refresh that the pipeline does not define."""
 

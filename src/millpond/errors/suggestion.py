@@ -10,8 +10,8 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     >>> did_you_mean("payment_id", ["paymentid", "amount"])
     'paymentid'
     """
-    by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    near = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    by_folded = {candidate.lower(): candidate for candidate in candidates}
+    near = difflib.get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
     return by_folded[near[0]] if near else None
 
 

@@ -23,7 +23,7 @@ class Redactor:
             for key, value in (configuration or {}).items()
             if SECRET_KEY.search(key)
             and len(value) >= MIN_SECRET_CHARS
-            and value.casefold() not in NOT_SECRET
+            and value.lower() not in NOT_SECRET
         }
         # The longest first: one secret may be the beginning of another.
         ordered = sorted(values, key=len, reverse=True)

@@ -182,11 +182,11 @@ def _select(
 ) -> str:
     staged: dict[str, str] = {}
     if source is not None:
-        staged = {field.name.casefold(): field.name for field in batch.schema.fields}
+        staged = {field.name.lower(): field.name for field in batch.schema.fields}
         staged[SEQUENCE_COLUMN] = SEQUENCE_COLUMN
     columns = []
     for field in (*metadata.schema.fields, *hidden_columns):
-        name = staged.get(field.name.casefold())
+        name = staged.get(field.name.lower())
         kind = duckdb_type(field.dataType, column=field.name)
         value = f"CAST({'NULL' if name is None else quote(name)} AS {kind})"
         if field.name in metadata.partition_columns and field.dataType.typeName() == "string":

@@ -105,12 +105,12 @@ class Comparison:
     ) -> Comparison:
         from pyspark.sql.types import StructField
 
-        fields = {field.name.casefold(): field for field in schema.fields}
+        fields = {field.name.lower(): field for field in schema.fields}
         return cls(
-            keys=tuple(fields[key.casefold()] for key in keys),
+            keys=tuple(fields[key.lower()] for key in keys),
             sequence=StructField(SEQUENCE_COLUMN, batch.sequence_type)
             if sequence is None
-            else fields[sequence.casefold()],
+            else fields[sequence.lower()],
             is_sequence_hidden=sequence is None,
         )
 

@@ -67,7 +67,7 @@ class Catalog:
         self._configuration = configuration
         self._datasets = {dataset.name.key: dataset for dataset in pipeline.datasets}
         self._views = {
-            dataset.name.table.casefold(): dataset
+            dataset.name.table.lower(): dataset
             for dataset in pipeline.datasets
             if dataset.kind is DatasetKind.TEMPORARY_VIEW
         }
@@ -117,7 +117,7 @@ class Catalog:
         return self._find_name(read, reader=reader)
 
     def _find_name(self, read: TableRead, *, reader: str) -> Source:
-        if len(read.name) == 1 and (view := self._views.get(read.name[0].casefold())):
+        if len(read.name) == 1 and (view := self._views.get(read.name[0].lower())):
             return PipelineSource(view)
         catalog = read.catalog or self._catalog
         schema = read.schema or self._schema
@@ -130,7 +130,7 @@ class Catalog:
         stored = self._layout.table(full)
         if Table(stored).exists():
             return StoredSource(str(full), stored)
-        if read.name[-1].casefold() == EVENT_LOG_NAME and Table(self._layout.events).exists():
+        if read.name[-1].lower() == EVENT_LOG_NAME and Table(self._layout.events).exists():
             return StoredSource(EVENT_LOG_NAME, self._layout.events)
         raise TableNotFoundError.from_read(
             str(full), reader=reader, known=self.known_names(), where=read.location

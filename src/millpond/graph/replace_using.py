@@ -47,13 +47,13 @@ def check(flow: Flow, schema: StructType, engine: Engine) -> Order:
     Raises:
         ReplaceUsingError: They are missing, repeated, or of types that have no order.
     """
-    names = {field.name.casefold(): field for field in schema.fields}
+    names = {field.name.lower(): field for field in schema.fields}
     if not flow.replace_using:
         raise ReplaceUsingNoKeyError.from_flow(flow.name, where=flow.location)
     keys: list[str] = []
     for written in flow.replace_using:
         key = _single_name(written) or written
-        field = names.get(key.casefold())
+        field = names.get(key.lower())
         if field is None:
             raise ReplaceUsingKeyNotFoundError.from_flow(
                 flow.name, key=key, columns=schema.names, where=flow.location
@@ -99,7 +99,7 @@ def _sequence(flow: Flow, schema: StructType, engine: Engine) -> tuple[str | Non
     name = _single_name(text)
     if name is not None:
         for field in schema.fields:
-            if field.name.casefold() == name.casefold():
+            if field.name.lower() == name.lower():
                 return field.name, field.dataType
         raise ReplaceUsingSequenceNotFoundError.from_flow(
             flow.name, sequence=name, columns=schema.names, where=flow.location

@@ -29,7 +29,7 @@ from millpond.errors.graph import (
     ViewReadMismatchError,
 )
 from millpond.errors.replace_using import ReplaceUsingNotStreamingError
-from millpond.graph import expectations, replace_using, schemas
+from millpond.graph import expectations, properties, replace_using, schemas
 from millpond.graph.catalog import Catalog, PipelineSource, StoredSource
 from millpond.graph.resolved import Graph, Key, ResolvedDataset, ResolvedFlow, StreamRead
 from millpond.graph.targets import check_targets
@@ -117,6 +117,8 @@ class _Resolver:
             problems.extend(schemas.check_declared(dataset, flow, schema))
             problems.extend(expectations.check(dataset, flow, self._engine))
         problems.extend(schemas.check_columns(dataset, schema))
+        if path is not None and not problems:
+            problems.extend(properties.check(dataset, schema, path))
         self.problems.extend(problems)
         if problems:
             return None

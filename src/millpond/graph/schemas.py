@@ -96,7 +96,7 @@ def check_query(flow: Flow, schema: StructType) -> None:
 
     refused = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
     for field in schema.fields:
-        if field.name.casefold() in _RESERVED_NAMES:
+        if field.name.lower() in _RESERVED_NAMES:
             raise ReservedColumnNameError.from_column(
                 f"Flow {flow.name}", field.name, where=flow.location
             )
@@ -117,8 +117,8 @@ def check_declared(dataset: Dataset, flow: ResolvedFlow, schema: StructType) -> 
         return []
     problems: list[MillpondError] = []
     where = flow.flow.location
-    declared = {field.name.casefold(): field for field in schema.fields}
-    given = {field.name.casefold(): field for field in flow.schema.fields}
+    declared = {field.name.lower(): field for field in schema.fields}
+    given = {field.name.lower(): field for field in flow.schema.fields}
     extra = [field.name for folded, field in given.items() if folded not in declared]
     if extra:
         problems.append(DeclaredSchemaMismatchError.from_extra(flow.name, extra, where=where))
@@ -145,7 +145,7 @@ def check_declared(dataset: Dataset, flow: ResolvedFlow, schema: StructType) -> 
 
 def check_columns(dataset: Dataset, schema: StructType) -> list[MillpondError]:
     """Partition and cluster columns that the table does not have."""
-    known = {name.casefold() for name in schema.names}
+    known = {name.lower() for name in schema.names}
     clauses = (("partitioned", dataset.partition_cols), ("clustered", dataset.cluster_by))
     return [
         UnknownTableColumnError.from_column(
@@ -153,7 +153,7 @@ def check_columns(dataset: Dataset, schema: StructType) -> list[MillpondError]:
         )
         for clause, columns in clauses
         for column in columns
-        if column.casefold() not in known
+        if column.lower() not in known
     ]
 
 

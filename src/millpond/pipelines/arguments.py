@@ -93,7 +93,7 @@ class Arguments:
             raise ArgumentValueError.from_pair(self.api, "partition_cols", other, where=self.where)
 
     def table_format(self, value: Any) -> None:
-        if value is not None and self.text("format", value).casefold() != "delta":
+        if value is not None and self.text("format", value).lower() != "delta":
             raise FeatureNotSupportedError.from_argument(
                 self.api,
                 "format",
@@ -116,7 +116,7 @@ class Arguments:
         """`auto`, `full` and `incremental` ask for no more than a recomputed view gives."""
         if value is None:
             return
-        if self.text("refresh_policy", value).casefold() not in REFRESH_POLICIES:
+        if self.text("refresh_policy", value).lower() not in REFRESH_POLICIES:
             raise ArgumentValueError.from_value(
                 self.api,
                 "refresh_policy",
@@ -124,7 +124,7 @@ class Arguments:
                 expected="one of " + ", ".join(REFRESH_POLICIES),
                 where=self.where,
             )
-        if value.casefold() == "incremental_strict":
+        if value.lower() == "incremental_strict":
             raise FeatureNotSupportedError.from_argument(
                 self.api,
                 "refresh_policy",
@@ -156,7 +156,7 @@ class Arguments:
             raise ReplaceUsingNoKeyError.from_flow(flow, where=self.where)
         seen: set[str] = set()
         for key in keys:
-            folded = self.text("replace_using", key).casefold()
+            folded = self.text("replace_using", key).lower()
             if folded in seen:
                 raise ReplaceUsingDuplicateKeyError.from_flow(flow, key=key, where=self.where)
             seen.add(folded)

@@ -60,7 +60,7 @@ def merge(parts: Iterable[Pipeline]) -> tuple[Pipeline, list[MillpondError]]:
                     )
                 )
         for flow in part.flows:
-            name = flow.name.casefold()
+            name = flow.name.lower()
             if name in refused - own:
                 continue  # its table is refused, which is reported
             first_flow = flows.setdefault(name, flow)
@@ -75,7 +75,7 @@ def merge(parts: Iterable[Pipeline]) -> tuple[Pipeline, list[MillpondError]]:
 
 def _own_flow(dataset: Dataset) -> str:
     """The name of the flow of a dataset's own query, without letter case."""
-    return str(dataset.name).casefold()
+    return str(dataset.name).lower()
 
 
 def _load_sql(file: SourceFile, spec: Spec) -> tuple[Pipeline, list[MillpondError]]:

@@ -61,8 +61,8 @@ def is_reset_allowed(table: ResolvedDataset) -> bool:
     """Whether a full refresh may clear the table. A materialized view has nothing to lose."""
     if table.dataset.kind is DatasetKind.MATERIALIZED_VIEW:
         return True
-    given = {key.casefold(): value for key, value in table.dataset.table_properties.items()}
-    return given.get(RESET_ALLOWED_PROPERTY, "true").strip().casefold() != "false"
+    given = {key.lower(): value for key, value in table.dataset.table_properties.items()}
+    return given.get(RESET_ALLOWED_PROPERTY, "true").strip().lower() != "false"
 
 
 def _keys(loaded: LoadedProject, names: Sequence[str], *, option: str) -> frozenset[Key]:

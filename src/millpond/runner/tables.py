@@ -15,7 +15,7 @@ from typing import Any
 
 from millpond.definitions import DatasetKind, FlowKind
 from millpond.delta import Metadata, Table, widen_schema
-from millpond.errors.delta import SchemaChangeNotAllowedError
+from millpond.errors.delta import CommitConflictError, SchemaChangeNotAllowedError
 from millpond.errors.replace_using import (
     ReplaceUsingKeyDriftError,
     ReplaceUsingSequenceTypeDriftError,
@@ -25,6 +25,7 @@ from millpond.graph import ResolvedDataset, ResolvedFlow
 from millpond.storage import Store
 
 CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
+MAX_ATTEMPTS = 20
 KIND_PROPERTY = "millpond.datasetKind"
 KEYS_PROPERTY = "millpond.replaceUsing.keys"
 SEQUENCE_PROPERTY = "millpond.replaceUsing.sequence"
@@ -56,18 +57,26 @@ def set_up(dataset: ResolvedDataset, store: Store, *, reset: bool) -> ReadyTable
     """
     assert dataset.path is not None
     table = Table(dataset.path, store)
-    if not table.exists():
-        metadata = _new_metadata(dataset)
-        table.create(metadata)
-    elif reset:
-        metadata = _reset(dataset, table)
-    else:
-        metadata = _evolve(dataset, table)
+    for attempts_left in reversed(range(MAX_ATTEMPTS)):
+        try:
+            metadata = _bring_to_definition(dataset, table, reset=reset)
+            break
+        except CommitConflictError:
+            if not attempts_left:
+                raise
     return ReadyTable(
         table=table,
         table_id=metadata.id,
         checkpoints={flow.name: _checkpoint(metadata, flow) for flow in dataset.flows},
     )
+
+
+def _bring_to_definition(dataset: ResolvedDataset, table: Table, *, reset: bool) -> Metadata:
+    if not table.exists():
+        metadata = _new_metadata(dataset)
+        table.create(metadata)
+        return metadata
+    return _reset(dataset, table) if reset else _evolve(dataset, table)
 
 
 def _new_metadata(dataset: ResolvedDataset) -> Metadata:
@@ -83,8 +92,8 @@ def _new_metadata(dataset: ResolvedDataset) -> Metadata:
 
 
 def _partition_columns(dataset: ResolvedDataset) -> tuple[str, ...]:
-    names = {field.name.casefold(): field.name for field in dataset.schema.fields}
-    return tuple(names[column.casefold()] for column in dataset.dataset.partition_cols)
+    names = {field.name.lower(): field.name for field in dataset.schema.fields}
+    return tuple(names[column.lower()] for column in dataset.dataset.partition_cols)
 
 
 def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
@@ -110,7 +119,7 @@ def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
             str(dataset.name), before=kind_before, now=dataset.dataset.kind
         )
     partitioning = _partition_columns(dataset)
-    if [c.casefold() for c in partitioning] != [c.casefold() for c in current.partition_columns]:
+    if [c.lower() for c in partitioning] != [c.lower() for c in current.partition_columns]:
         if dataset.dataset.kind is DatasetKind.MATERIALIZED_VIEW:
             return _reset(dataset, table)
         raise TableSchemaChangedError.from_partitioning(
@@ -200,10 +209,8 @@ def _check_drift(
 
 
 def _keys(flow: ResolvedFlow, dataset: ResolvedDataset) -> list[dict[str, str]]:
-    types = {field.name.casefold(): field.dataType for field in dataset.schema.fields}
-    return [
-        {"name": key.casefold(), "type": types[key.casefold()].simpleString()} for key in flow.keys
-    ]
+    types = {field.name.lower(): field.dataType for field in dataset.schema.fields}
+    return [{"name": key.lower(), "type": types[key.lower()].simpleString()} for key in flow.keys]
 
 
 def _sequence(flow: ResolvedFlow) -> dict[str, Any]:

@@ -223,9 +223,13 @@ class _Update:
 
         def run(task: Task) -> None:
             self._progress(task, FlowStatus.STARTING)
-            check_upstream(task.flow, loaded.graph)
-            for outcome in shared.batches(task, self.ready[task.dataset.key]):
-                self._batch(task, outcome)
+            try:
+                check_upstream(task.flow, loaded.graph)
+                for outcome in shared.batches(task, self.ready[task.dataset.key]):
+                    self._batch(task, outcome)
+            except MillpondError as error:
+                error.where = error.where or task.flow.flow.location
+                raise
 
         Schedule(
             tasks,

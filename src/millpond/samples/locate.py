@@ -42,7 +42,7 @@ def locate(
         SampleTableNotFoundError: `samples.wanderbricks` has no such table.
         SampleOptionError: A setting can't be used.
     """
-    folded = tuple(part.casefold() for part in parts)
+    folded = tuple(part.lower() for part in parts)
     if len(folded) != 3 or folded[:2] != (CATALOG, SCHEMA):
         return None
     table = folded[2]

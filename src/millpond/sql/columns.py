@@ -84,7 +84,7 @@ def _parse_item(cursor: Cursor, found: Specification, *, types: bool) -> None:
         _parse_constraint(cursor, found)
     else:
         column = _parse_column(cursor, types=types)
-        if any(other.name.casefold() == column.name.casefold() for other in found.columns):
+        if any(other.name.lower() == column.name.lower() for other in found.columns):
             raise DuplicateClauseError.from_clause(
                 f"The column {column.name}", **cursor.place(start)
             )

@@ -173,7 +173,7 @@ def _parse_keys(cursor: Cursor, flow: str) -> tuple[str, ...]:
     while True:
         token = cursor.token
         key = parse_identifier(cursor, "name of a key column")
-        if key.casefold() in {other.casefold() for other in keys}:
+        if key.lower() in {other.lower() for other in keys}:
             raise ReplaceUsingDuplicateKeyError.from_flow(flow, key=key, **cursor.place(token))
         keys.append(key)
         if not cursor.accept(","):

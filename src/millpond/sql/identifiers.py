@@ -55,7 +55,7 @@ def parse_table_name(cursor: Cursor, session: Session, what: str = "name") -> Ta
     """
     first = cursor.token
     parts = parse_parts(cursor, what)
-    if len(parts) == 2 and parts[0].casefold() == _LEGACY_SCHEMA:
+    if len(parts) == 2 and parts[0].lower() == _LEGACY_SCHEMA:
         parts = parts[1:]
     text = ".".join(quote_identifier(part) for part in parts)
     try:

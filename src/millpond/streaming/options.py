@@ -106,7 +106,7 @@ class DeltaReadOptions:
         """
         given: dict[str, str] = {}
         for name, value in options.items():
-            if (name.casefold(), value.strip().casefold()) not in _HARMLESS:
+            if (name.lower(), value.strip().lower()) not in _HARMLESS:
                 given[_known(name, where=where)] = value.strip()
         if "startingVersion" in given and "startingTimestamp" in given:
             raise InvalidStreamOptionError.from_two_starts(where=where)
@@ -133,10 +133,10 @@ def _max_files(max_files: int | None, max_bytes: int | None) -> int:
 
 def _known(name: str, *, where: SourceLocation | None) -> str:
     for option in _OPTIONS:
-        if name.casefold() == option.casefold():
+        if name.lower() == option.lower():
             return option
     for option, instead in _REFUSED.items():
-        if name.casefold() == option.casefold():
+        if name.lower() == option.lower():
             raise UnsupportedStreamOptionError.from_option(option, instead=instead, where=where)
     raise UnknownStreamOptionError.from_option(name, known=_OPTIONS, where=where)
 
@@ -148,9 +148,9 @@ class _Values:
 
     def boolean(self, option: str) -> bool:
         value = self.given.get(option, "false")
-        if value.casefold() not in {"true", "false"}:
+        if value.lower() not in {"true", "false"}:
             raise self._invalid(option, must_be="'true' or 'false'")
-        return value.casefold() == "true"
+        return value.lower() == "true"
 
     def positive(self, option: str) -> int | None:
         value = self.given.get(option)
@@ -175,7 +175,7 @@ class _Values:
         value = self.given.get(option)
         if value is None:
             return None
-        if value.casefold() == LATEST:
+        if value.lower() == LATEST:
             return LATEST
         number = _whole_number(value)
         if number is None:

@@ -45,9 +45,9 @@ def has_columns(found: pa.Schema, schema: StructType) -> bool:
     """
     columns: dict[str, list[pa.Field]] = {}
     for column in found:
-        columns.setdefault(column.name.casefold(), []).append(column)
+        columns.setdefault(column.name.lower(), []).append(column)
     for field in schema.fields:
-        match columns.get(field.name.casefold(), []):
+        match columns.get(field.name.lower(), []):
             case []:
                 continue
             case [column] if column.name == field.name and _is_type(column.type, field.dataType):

@@ -123,7 +123,7 @@ def analysis_error(message: str, subject: Subject) -> MillpondError:
 
 def _find_name(subject: Subject, parts: Sequence[str]) -> tuple[SourceLocation | None, str | None]:
     """The first place of a dotted name, since the engine does not say which it means."""
-    wanted = [part.casefold() for part in parts]
+    wanted = [part.lower() for part in parts]
     for text in subject.texts:
         place = _place_in_text(text.text, wanted)
         if place is not None:
@@ -139,7 +139,7 @@ def _place_in_text(text: str, wanted: Sequence[str]) -> tuple[int, int] | None:
     for index, token in enumerate(tokens):
         if token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
             continue
-        found = [identifier_value(part).casefold() for part in tokens[index::2][: len(wanted)]]
+        found = [identifier_value(part).lower() for part in tokens[index::2][: len(wanted)]]
         if found == wanted:
             return token.start, tokens[index + 2 * (len(wanted) - 1)].end
     return None

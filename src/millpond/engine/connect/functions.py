@@ -46,10 +46,10 @@ class RegisteredFunctions:
         """Add a function of one of PySpark's kinds; under a name that is taken, it takes over."""
         with self._lock:
             self._registrations.append(registration)
-            self._names.add(name.casefold())
-            self._aggregates.discard(name.casefold())
+            self._names.add(name.lower())
+            self._aggregates.discard(name.lower())
             if kind in AGGREGATING:
-                self._aggregates.add(name.casefold())
+                self._aggregates.add(name.lower())
 
     def teach(self, client: Any, known: int) -> int:
         """Register all but the first `known` functions. Returns how many there are."""

@@ -28,8 +28,8 @@ def check_unique(schema: StructType, *, where: SourceLocation | None) -> None:
     Raises:
         DuplicateColumnError: Two names differ in case at most.
     """
-    counts = Counter(name.casefold() for name in schema.names)
-    repeated = {name.casefold(): name for name in schema.names if counts[name.casefold()] > 1}
+    counts = Counter(name.lower() for name in schema.names)
+    repeated = {name.lower(): name for name in schema.names if counts[name.lower()] > 1}
     if repeated:
         raise DuplicateColumnError.of([*repeated.values()], where=where)
 
@@ -46,7 +46,7 @@ def check_not_reserved(
         ReservedColumnNameError: There is one.
     """
     for name in schema.names:
-        if name.casefold().startswith(reserved):
+        if name.lower().startswith(reserved):
             raise ReservedColumnNameError.from_column("The query", name, where=where)
 
 
@@ -87,11 +87,11 @@ def sequence_expression(sequence_by: Any, schema: StructType, client: Any) -> An
 
 def _column_name(text: str, schema: StructType) -> str | None:
     """The column that a text names, as it is or in backticks."""
-    names = {name.casefold(): name for name in schema.names}
-    if text.casefold() in names:
-        return names[text.casefold()]
+    names = {name.lower(): name for name in schema.names}
+    if text.lower() in names:
+        return names[text.lower()]
     try:
         parts = split_name(text)
     except InvalidNameError:
         return None
-    return names.get(parts[0].casefold()) if len(parts) == 1 else None
+    return names.get(parts[0].lower()) if len(parts) == 1 else None

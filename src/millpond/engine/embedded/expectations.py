@@ -99,7 +99,7 @@ def _problem_in_tree(tree: exp.Query) -> str | None:
 
 def _problem_in_calls(tokens: Outline, python_functions: Collection[str]) -> str | None:
     for index in tokens.owner[0].calls:
-        name = identifier_value(tokens.tokens[index]).casefold()
+        name = identifier_value(tokens.tokens[index]).lower()
         if name in python_functions:
             return f"calls the Python function {name}"
         if name in _READERS:

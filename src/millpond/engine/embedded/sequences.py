@@ -40,7 +40,7 @@ def _problem(expression: Any) -> str | None:
 
 
 def _problem_of_call(name: str) -> str | None:
-    if name.casefold() in GENERATORS:
+    if name.lower() in GENERATORS:
         return f"calls {name}, which gives several rows"
     if kind_of_function(name) is not None:
         return f"calls {name}, which looks at more than one row"

@@ -43,7 +43,7 @@ def kind_of_function(name: str, aggregates: Collection[str] = ()) -> OperatorKin
     Args:
         aggregates: The user's own aggregate functions, in lower case.
     """
-    folded = name.casefold()
+    folded = name.lower()
     if folded in AGGREGATES or folded in aggregates:
         return OperatorKind.AGGREGATION
     if folded in WINDOW_FUNCTIONS:

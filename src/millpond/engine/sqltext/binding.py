@@ -47,12 +47,12 @@ def bound_text(
 def _aliases(references: Sequence[TableReference]) -> list[str]:
     """An alias for each reference; one of several tables of the same last name gets its whole."""
     unaliased = [reference for reference in references if reference.alias_at is not None]
-    whole_names = {tuple(part.casefold() for part in reference.written) for reference in unaliased}
+    whole_names = {tuple(part.lower() for part in reference.written) for reference in unaliased}
     last_names = Counter(name[-1] for name in whole_names)
     return [
         quoted(
             reference.written[-1]
-            if last_names[reference.written[-1].casefold()] < 2
+            if last_names[reference.written[-1].lower()] < 2
             else ".".join(reference.written)
         )
         for reference in references
@@ -70,7 +70,7 @@ def _qualifier_edits(
     qualifiers: dict[tuple[str, ...], str] = {}
     whole: dict[int, str] = {}
     for reference, alias in zip(references, aliases, strict=True):
-        written = tuple(part.casefold() for part in reference.written)
+        written = tuple(part.lower() for part in reference.written)
         if reference.alias_at is None:
             continue
         if alias != quoted(reference.written[-1]):
@@ -83,7 +83,7 @@ def _qualifier_edits(
         if isinstance(column.parent, exp.Dot):
             continue
         parts = identifiers(column)
-        names = tuple(part.name.casefold() for part in parts)
+        names = tuple(part.name.lower() for part in parts)
         longest = min(len(names), _written_length(column) - 1)
         for length in range(longest, 0, -1):
             found = (
@@ -103,7 +103,7 @@ def _alias_in_scope(column: exp.Expr, name: str, whole: Mapping[int, str]) -> st
     """
     select = column.find_ancestor(exp.Select) if whole else None
     while select is not None:
-        tables = [table for table in _own_tables(select) if table.alias_or_name.casefold() == name]
+        tables = [table for table in _own_tables(select) if table.alias_or_name.lower() == name]
         if tables:
             starts = [part.meta["start"] for part in identifiers(tables[0])[:1]]
             # Two tables of the name in one place: only the engine can say that it is ambiguous.

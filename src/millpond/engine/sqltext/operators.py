@@ -111,7 +111,7 @@ class _Description:
             return visible
         visible = dict(visible)
         for cte in clause.expressions:
-            name = cte.alias.casefold()
+            name = cte.alias.lower()
             inside = {**visible, name: False} if clause.args.get("recursive") else visible
             streaming = self.query(cte.this, inside)
             if clause.args.get("recursive") and _names(cte.this, name):
@@ -184,7 +184,7 @@ class _Description:
         if start in self.tables:
             return self.tables[start]
         name = parts[0].name
-        return visible.get(name.casefold(), visible.get(name, False))
+        return visible.get(name.lower(), visible.get(name, False))
 
     def _join(self, join: exp.Join, left: bool, visible: dict[str, bool]) -> bool:
         if isinstance(join.this, exp.Lateral):
@@ -340,7 +340,7 @@ def _name_of_function(function: exp.Expr) -> str:
 
 def _kind_of_generator(function: exp.Expr) -> OperatorKind:
     known = isinstance(function, exp.Explode | exp.Inline)
-    known = known or _name_of_function(function).casefold() in GENERATORS
+    known = known or _name_of_function(function).lower() in GENERATORS
     return OperatorKind.GENERATOR if known else OperatorKind.UNKNOWN
 
 
@@ -395,6 +395,6 @@ def _first_offset(node: exp.Expr) -> int | None:
 
 def _names(query: exp.Expr, name: str) -> bool:
     return any(
-        len(parts := identifiers(table)) == 1 and parts[0].name.casefold() == name
+        len(parts := identifiers(table)) == 1 and parts[0].name.lower() == name
         for table in query.find_all(exp.Table)
     )

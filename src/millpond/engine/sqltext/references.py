@@ -108,7 +108,7 @@ def references_in_tokens(findings: Findings) -> list[TableReference]:
         if not is_name or (outline.word(behind) == "(" and not stream):
             continue
         names = tuple(identifier_value(part) for part in outline.tokens[index:behind:2])
-        if len(names) == 1 and (names[0].casefold() in ctes or names[0] in findings.external):
+        if len(names) == 1 and (names[0].lower() in ctes or names[0] in findings.external):
             continue
         found.append(_Found(token.start, outline.tokens[behind - 1].end, names, aliased=None))
     return list(_references(findings, found))
@@ -122,7 +122,7 @@ def is_cte(table: exp.Expr, name: str) -> bool:
         if isinstance(child, exp.CTE):
             cte = child
         clause = node.args.get("with_")
-        if isinstance(clause, exp.With) and name.casefold() in _visible(
+        if isinstance(clause, exp.With) and name.lower() in _visible(
             clause, inside=cte if child is clause else None
         ):
             return True
@@ -134,7 +134,7 @@ def _visible(clause: exp.With, *, inside: exp.Expr | None) -> Iterator[str]:
     """Names of a WITH clause; inside it, a CTE sees those before it, and itself if recursive."""
     for cte in clause.expressions:
         if cte is not inside or clause.args.get("recursive"):
-            yield cte.alias.casefold()
+            yield cte.alias.lower()
         if cte is inside:
             return
 
@@ -294,4 +294,4 @@ def _cte_names(outline: Outline) -> Iterator[str]:
     """Names that stand before `AS (` of a query, wherever they are in the text."""
     for index, token in enumerate(outline.tokens):
         if outline.word(index + 1) == "AS" and outline.word(index + 2) == "(":
-            yield identifier_value(token).casefold()
+            yield identifier_value(token).lower()

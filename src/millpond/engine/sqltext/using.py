@@ -32,7 +32,7 @@ def using_edits(tree: exp.Query) -> dict[int, Edit]:
             if len(parts) < 2 or len(parts) != len(column.parts):
                 continue
             merged = steps[conditions.get(id(column), -1)]
-            table, name = parts[-2].name.casefold(), parts[-1].name.casefold()
+            table, name = parts[-2].name.lower(), parts[-1].name.lower()
             if table in merged.get(name, ()):
                 start = parts[0].meta["start"]
                 found[start] = Edit(start, parts[-1].meta["start"], "")
@@ -77,7 +77,7 @@ def _merged(select: exp.Select) -> list[_Merged]:
         merged = dict(steps[-1])
         right = _table_name(join.this)
         for column in join.args.get("using") or []:
-            name = column.name.casefold()
+            name = column.name.lower()
             before = set(merged.get(name, left))
             match join.side.upper():
                 case "LEFT":
@@ -104,7 +104,7 @@ def _columns_of_conditions(select: exp.Select) -> dict[int, int]:
 
 
 def _table_name(node: exp.Expr) -> str:
-    return str(node.alias_or_name).casefold()
+    return str(node.alias_or_name).lower()
 
 
 def _own_columns(select: exp.Select) -> Iterator[exp.Column]:
