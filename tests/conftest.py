@@ -1,11 +1,17 @@
-"""Lets pyspark be imported in the workers of pytest-xdist.
+"""Makes the processes of the tests fit for pyspark and Sail.
 
-A worker has no main file, and pyspark's client takes such a process for a run of its own doctests,
-looks for an installation of Spark, and exits.
+A worker of pytest-xdist has no main file, and pyspark's client takes such a process for a run of
+its own doctests, looks for an installation of Spark, and exits. Sail takes the size of its threads'
+stacks from the first server of a process, which may be one that a test reads tables with.
 """
 
+import os
 import sys
+
+from millpond.engine.embedded.server import STACK_SIZE
 
 _main = sys.modules["__main__"]
 if not hasattr(_main, "__file__"):
     _main.__file__ = __file__
+
+os.environ.update(STACK_SIZE)

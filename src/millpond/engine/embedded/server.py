@@ -27,7 +27,7 @@ _WITHOUT_STATISTICS = {
 }
 # Sail walks a query by recursion, and a thread without stack left kills the process: the default
 # does not last for some hundred UNION ALLs, ORs or additions. What is not used takes no memory.
-_STACK_BYTES = 64 * 1024 * 1024
+STACK_SIZE = {"SAIL_RUNTIME__STACK_SIZE": str(64 * 1024 * 1024)}
 _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?\Z")
 
 
@@ -37,7 +37,8 @@ class Server:
     def __init__(self) -> None:
         # Sail logs to standard error unless told otherwise; what matters comes back as errors.
         os.environ.setdefault("RUST_LOG", "off")
-        os.environ.setdefault("SAIL_RUNTIME__STACK_SIZE", str(_STACK_BYTES))
+        for name, value in STACK_SIZE.items():
+            os.environ.setdefault(name, value)
         os.environ.update(_WITHOUT_STATISTICS)
         from pysail.spark import SparkConnectServer
 
