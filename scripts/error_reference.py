@@ -16,12 +16,13 @@ PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
 INTRODUCTION = """\
 # Error classes
 
-Every error that millpond raises on purpose has a stable name, in the style of Spark's error classes.
-It is the first word of the message, `[REPLACE_USING_NULL_SEQUENCE] ...`, and `error_class` in the
-`error` column of the [event log](event-log.md). A message says what happened, where, and what to do.
+Every error that millpond raises on purpose has a stable name, in the style of Spark's error
+classes. It is the first word of the message, `[REPLACE_USING_NULL_SEQUENCE] ...`, and `error_class`
+in the `error` column of the [event log](event-log.md). A message says what happened, where, and
+what to do.
 
-From Python, each is a class of its own below `millpond.errors`, derived from `MillpondError` and from
-the builtin exception named here.
+From Python, each is a class of its own below `millpond.errors`, derived from `MillpondError` and
+from the builtin exception named here.
 
 This page is written by `scripts/error_reference.py`.
 """
