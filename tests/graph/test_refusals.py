@@ -209,6 +209,14 @@ CASES = {
         "UNSUPPORTED_STREAMING_OPERATION",
         ["pipeline.sql:1"],
     ),
+    "stream over a query of the same statement": (
+        (
+            "CREATE STREAMING TABLE t AS WITH c AS (SELECT * FROM STREAM(landing))\n"
+            "SELECT k FROM STREAM(c)"
+        ),
+        "UNSUPPORTED_STREAMING_SOURCE",
+        ["c, which is a query of the same statement", "pipeline.sql:2:22"],
+    ),
     "expectation that is no condition": (
         (
             "CREATE STREAMING TABLE t (CONSTRAINT c EXPECT (nothing > 1))\n"

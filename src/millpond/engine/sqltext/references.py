@@ -84,9 +84,10 @@ def references_in_tree(findings: Findings, tree: exp.Query) -> list[TableReferen
         if not parts or table.find_ancestor(exp.Hint) is not None:
             continue
         names = tuple(part.name for part in parts)
-        if len(names) == 1 and (is_cte(table, names[0]) or names[0] in findings.external):
-            continue
         start = min(part.meta["start"] for part in parts)
+        if len(names) == 1 and (is_cte(table, names[0]) or names[0] in findings.external):
+            _refuse_stream_of_query(findings, start, names[0])
+            continue
         end = max(part.meta["end"] for part in parts) + 1
         found.append(_Found(start, end, names, aliased=bool(table.alias)))
     found.sort(key=lambda one: one.start)
@@ -109,9 +110,20 @@ def references_in_tokens(findings: Findings) -> list[TableReference]:
             continue
         names = tuple(identifier_value(part) for part in outline.tokens[index:behind:2])
         if len(names) == 1 and (names[0].lower() in ctes or names[0] in findings.external):
+            _refuse_stream_of_query(findings, token.start, names[0])
             continue
         found.append(_Found(token.start, outline.tokens[behind - 1].end, names, aliased=None))
     return list(_references(findings, found))
+
+
+def _refuse_stream_of_query(findings: Findings, start: int, name: str) -> None:
+    """A name that stands for a query is read as it is; its own reads say what streams."""
+    if any(stream.name_start == start for stream in findings.streams):
+        raise UnsupportedStreamingSourceError.of(
+            f"{name}, which is a query of the same statement and no table,",
+            where=findings.source.locate(start),
+            detail=findings.source.caret(start, start + len(name)),
+        )
 
 
 def is_cte(table: exp.Expr, name: str) -> bool:
