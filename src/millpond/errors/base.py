@@ -70,7 +70,7 @@ class MillpondError(Exception):
 
 
 def all_error_classes() -> list[type[MillpondError]]:
-    """Every concrete error class, by `error_class`. Imports all modules of this package."""
+    """Every concrete error class of this package, by `error_class`. Imports all its modules."""
     package = importlib.import_module("millpond.errors")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"millpond.errors.{module.name}")
@@ -79,6 +79,6 @@ def all_error_classes() -> list[type[MillpondError]]:
     while pending:
         cls = pending.pop()
         pending.extend(cls.__subclasses__())
-        if cls.error_class:
+        if cls.error_class and cls.__module__.startswith(f"{package.__name__}."):
             found.append(cls)
     return sorted(set(found), key=lambda cls: cls.error_class)
