@@ -124,6 +124,16 @@ CASES = {
         "TABLE_OR_VIEW_NOT_FOUND",
         ["main.sales.landings"],
     ),
+    "missing table that is named like its reader": (
+        "CREATE STREAMING TABLE prices AS SELECT * FROM STREAM(price)",
+        "TABLE_OR_VIEW_NOT_FOUND",
+        ["main.sales.price,", "hint: a table outside"],
+    ),
+    "missing sample": (
+        "CREATE MATERIALIZED VIEW a AS SELECT * FROM samples.wanderbricks.payment",
+        "SAMPLE_TABLE_NOT_FOUND",
+        ["did you mean payments?", ":1:45"],
+    ),
     "missing location": (
         "CREATE STREAMING TABLE a AS SELECT * FROM STREAM(delta.`/nowhere/at/all`)",
         "DELTA_PATH_NOT_FOUND",

@@ -36,7 +36,7 @@ class TableNotFoundError(MillpondError, LookupError):
         return cls(
             f"{reader} reads {name}, which does not exist.",
             where=where,
-            hint=_meant(name, known)
+            hint=_meant(name, set(known) - {reader})
             + "a table outside the pipeline is read by its location, delta.`/path/to/table`",
         )
 

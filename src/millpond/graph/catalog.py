@@ -124,7 +124,12 @@ class Catalog:
         full = TableName(*(catalog, schema, "")[: 3 - len(read.name)], *read.name[-3:])
         if dataset := self._datasets.get(full.key):
             return PipelineSource(dataset)
-        sample = samples.locate(full.parts, layout=self._layout, configuration=self._configuration)
+        sample = samples.locate(
+            full.parts,
+            layout=self._layout,
+            configuration=self._configuration,
+            where=read.location,
+        )
         if sample is not None:
             return StoredSource(str(full), sample)
         stored = self._layout.table(full)
