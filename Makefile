@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check unit docs bench format lock clean
@@ -25,7 +26,7 @@ demo: $(READY)  ## Run the Wanderbricks pipeline; again, and a week of changes c
 
 test: check unit  ## Linter, format, types and all tests.
 
-check: $(READY)  ## Linter, format, types, house rules, generated pages.
+check: $(READY)  ## Linter, format, types, and that imports point one way.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

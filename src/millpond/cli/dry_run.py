@@ -23,7 +23,8 @@ def dry_run(spec: Path | None, conf: tuple[tuple[str, str], ...], output_format:
     """Find every problem that shows without reading data.
 
     All problems are reported in one go, each with its file and line. No table is written. As JSON:
-    an array of objects with error_class, sqlstate, message, hint, file, line and column.
+    an array of objects with error_class, sqlstate, message, hint, detail (the line, marked), file,
+    line and column.
     """
     project = open_project(spec, conf)
     from millpond import runner
