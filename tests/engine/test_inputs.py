@@ -14,9 +14,9 @@ from millpond.errors.engine import (
     CyclicViewError,
     PathNotFoundError,
     QueryAnalysisError,
-    QueryRunError,
     UnsupportedReadError,
 )
+from millpond.errors.flows import ExpectationViolationError
 from tests.engine.queries import plan, python, rows, sql, tables
 
 ODD = [
@@ -151,8 +151,13 @@ def test_a_views_expectations_hold_for_its_readers(engine, tmp_path):
     assert read("a", rule("k > 1", ExpectationAction.WARN)) == [(1,), (2,), (None,)]
     assert read("b", rule("k > 1", ExpectationAction.DROP)) == [(2,)]
     assert read("c", rule("coalesce(k, 9) > 0", ExpectationAction.FAIL)) == [(1,), (2,), (None,)]
-    with pytest.raises(QueryRunError, match="view view does not meet the expectation 'my rule'"):
-        read("d", rule("k > 1", ExpectationAction.FAIL))
+    with pytest.raises(
+        ExpectationViolationError, match="the view view does not meet the expectation 'my rule'"
+    ) as raised:
+        read("d", rule("k > 1 AND 'é\"\\n' <> ''", ExpectationAction.FAIL))
+    assert raised.value.expectation == "my rule"
+    assert "k > 1 AND 'é\"\\n' <> ''" in str(raised.value)
+    assert "expect_or_drop" in raised.value.hint
 
 
 def test_views_that_read_each_other_are_refused(engine):

@@ -2,7 +2,12 @@
 
 from typing import Self
 
-from millpond.errors.base import MillpondError
+from millpond.errors.base import MillpondError, SourceLocation
+
+_MEND_ROWS = (
+    "mend the rows at their source, or let the expectation drop them (ON VIOLATION DROP ROW, "
+    "expect_or_drop) or only count them (no ON VIOLATION, expect)"
+)
 
 
 class ExpectationViolationError(MillpondError, ValueError):
@@ -10,7 +15,7 @@ class ExpectationViolationError(MillpondError, ValueError):
 
     Attributes:
         expectation: The name of the expectation.
-        flow: The flow whose row it is.
+        flow: The flow whose row it is; like what follows, `None` for a row of a view.
         failed_rows: How many rows of the batch don't meet it.
         row_json: One of these rows as JSON.
     """
@@ -19,9 +24,9 @@ class ExpectationViolationError(MillpondError, ValueError):
     sqlstate = "22000"
 
     expectation: str
-    flow: str
-    failed_rows: int
-    row_json: str
+    flow: str | None = None
+    failed_rows: int | None = None
+    row_json: str | None = None
 
     @classmethod
     def from_batch(
@@ -41,13 +46,25 @@ class ExpectationViolationError(MillpondError, ValueError):
             f"{'does' if failed_rows == 1 else 'do'} not meet the expectation {expectation!r}: "
             f"{constraint}. Nothing of the batch was applied.",
             detail=f"one of them: {row_json}",
-            hint="mend the rows at their source, or let the expectation drop them "
-            "(ON VIOLATION DROP ROW, expect_or_drop) or only count them (no ON VIOLATION, expect)",
+            hint=_MEND_ROWS,
         )
         error.expectation = expectation
         error.flow = flow
         error.failed_rows = failed_rows
         error.row_json = row_json
+        return error
+
+    @classmethod
+    def from_view(
+        cls, view: str, *, expectation: str, constraint: str, where: SourceLocation | None
+    ) -> Self:
+        error = cls(
+            f"A row of the view {view} does not meet the expectation {expectation!r}: "
+            f"{constraint}.",
+            where=where,
+            hint=_MEND_ROWS,
+        )
+        error.expectation = expectation
         return error
 
 

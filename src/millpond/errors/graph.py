@@ -4,16 +4,20 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
-from millpond.errors.suggestion import did_you_mean
+from millpond.errors.suggestion import did_you_mean, did_you_mean_table
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def _meant(close: str | None, known: Iterable[str]) -> str:
     """A hint's first words: the closest of `known`, or all of them where they are few."""
-    names = sorted(set(known))
-    close = did_you_mean(name, names)
     if close:
         return f"did you mean {close}? "
+    names = sorted(set(known))
     return f"known are: {', '.join(names)}. " if 0 < len(names) <= 8 else ""
+
+
+def _meant_table(name: str, known: Iterable[str]) -> str:
+    names = sorted(set(known))
+    return _meant(did_you_mean_table(name, names), names)
 
 
 class UpstreamFailedError(MillpondError):
@@ -36,13 +40,9 @@ class TableNotFoundError(MillpondError, LookupError):
         return cls(
             f"{reader} reads {name}, which does not exist.",
             where=where,
-            hint=_meant(name, set(known) - {reader})
+            hint=_meant_table(name, set(known) - {reader})
             + "a table outside the pipeline is read by its location, delta.`/path/to/table`",
         )
-
-    @classmethod
-    def from_query(cls, name: str, *, known: Iterable[str]) -> Self:
-        return cls(f"There is no table {name}.", hint=_meant(name, known).strip() or None)
 
     @classmethod
     def from_unrefreshed(cls, name: str, *, reader: str, where: SourceLocation | None) -> Self:
@@ -96,7 +96,7 @@ class FlowTargetNotFoundError(MillpondError, LookupError):
         return cls(
             f"Flow {flow} writes to {target}, which no source file of the pipeline creates.",
             where=where,
-            hint=_meant(target, known)
+            hint=_meant_table(target, known)
             + "declare it with CREATE STREAMING TABLE or dp.create_streaming_table",
         )
 
@@ -301,10 +301,11 @@ class UnknownTableColumnError(MillpondError, LookupError):
     def from_column(
         cls, dataset: str, column: str, *, clause: str, known: Iterable[str], where: SourceLocation
     ) -> Self:
+        names = sorted(set(known))
         return cls(
             f"{dataset} is {clause} by {column}, which its query does not give.",
             where=where,
-            hint=_meant(column, known).strip() or None,
+            hint=_meant(did_you_mean(column, names), names).rstrip(". ") or None,
         )
 
 
@@ -332,5 +333,5 @@ class UnknownDatasetError(MillpondError, LookupError):
     def from_selection(cls, name: str, *, option: str, known: Iterable[str]) -> Self:
         return cls(
             f"{option} names {name}, which the pipeline does not define as a table.",
-            hint=_meant(name, known).strip() or None,
+            hint=_meant_table(name, known).rstrip(". ") or None,
         )

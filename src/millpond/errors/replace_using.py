@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
-from millpond.errors.suggestion import did_you_mean, shortened
+from millpond.errors.suggestion import did_you_mean, did_you_mean_table, shortened
 
 ORDERABLE_HINT = (
     "use columns of types that can be ordered: numbers, strings, dates, timestamps, booleans, "
@@ -213,7 +213,7 @@ class ReplaceUsingTargetNotCreatedError(ReplaceUsingError):
         detail: str | None = None,
     ) -> Self:
         """`created` are the streaming tables that the pipeline does create."""
-        near = did_you_mean(target, created)
+        near = did_you_mean_table(target, created)
         meant = f"did you mean {near}? Otherwise create" if near else "create"
         return cls(
             f"REPLACE USING flow {flow} writes to {target}, which is no streaming table of this "

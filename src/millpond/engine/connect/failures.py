@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from millpond.engine.connect.messages import input_relations, own_expressions
 from millpond.engine.connect.plan import PLACEHOLDER, ConnectPlan
 from millpond.engine.connect.reads import location_of
+from millpond.engine.connect.view_rows import violation_in
 from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import outline
 from millpond.engine.sqltext.source import QueryText
@@ -85,7 +86,8 @@ def running(plan: ConnectPlan) -> Iterator[None]:
         message = message_of(error)
         if names_missing(message):
             raise analysis_error(message, Subject.of_plan(plan)) from error
-        raise QueryRunError.of(message, where=plan.location) from error
+        violation = violation_in(message, where=plan.location)
+        raise violation or QueryRunError.of(message, where=plan.location) from error
 
 
 def names_missing(message: str) -> bool:

@@ -1,7 +1,8 @@
-"""The rows of a view that its expectations let through."""
+"""The rows of a view that its expectations let through, and the error for one that must not be."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,12 @@ from pyspark.sql.connect import proto
 
 from millpond.definitions import Expectation, ExpectationAction
 from millpond.engine.connect.expressions import called, is_met, literal, text_expression
+from millpond.errors import SourceLocation
+from millpond.errors.flows import ExpectationViolationError
+
+# Begins what a query of ours raises in the engine; the view, the expectation's name and its
+# constraint follow, as JSON.
+_VIOLATION = "millpond: expectation violated: "
 
 
 def kept_rows(relation: Any, expectations: Sequence[Expectation], *, view: str) -> Any:
@@ -18,10 +25,23 @@ def kept_rows(relation: Any, expectations: Sequence[Expectation], *, view: str) 
         if expectation.action is ExpectationAction.WARN:
             continue
         if expectation.action is ExpectationAction.FAIL:
-            message = f"a row of the view {view} does not meet the expectation {expectation.name!r}"
-            met = called("when", met, literal(True), called("raise_error", literal(message)))
+            what = json.dumps([view, expectation.name, expectation.constraint])
+            met = called(
+                "when", met, literal(True), called("raise_error", literal(_VIOLATION + what))
+            )
         filtered = proto.Relation()
         filtered.filter.input.CopyFrom(relation)
         filtered.filter.condition.CopyFrom(met)
         relation = filtered
     return relation
+
+
+def violation_in(message: str, *, where: SourceLocation | None) -> ExpectationViolationError | None:
+    """The error for an engine's message, if a filter of `kept_rows` is what failed."""
+    _, found, what = message.partition(_VIOLATION)
+    if not found:
+        return None
+    (view, name, constraint), _ = json.JSONDecoder().raw_decode(what)
+    return ExpectationViolationError.from_view(
+        view, expectation=name, constraint=constraint, where=where
+    )
