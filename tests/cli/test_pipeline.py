@@ -271,6 +271,23 @@ def test_dry_run_reports_every_problem_with_its_place(tmp_path):
     assert re.search(r"at transformations/b\.sql:2", told.stderr)
 
 
+def test_what_source_files_print_is_not_in_the_way_of_a_result(tmp_path):
+    printing = """\
+from pyspark import pipelines as dp
+print("loaded")
+
+@dp.materialized_view
+def three():
+    print("evaluated")
+    return spark.range(3)
+"""
+    folder = make_project(tmp_path, printing_py=printing)
+    for command in (["dry-run"], ["tables"], ["query", "SELECT 1 AS one"]):
+        told = call(*command, "--format", "json", cwd=folder)
+        assert isinstance(json.loads(told.stdout), list)
+        assert "loaded" in told.stderr
+
+
 def test_dry_run_of_a_good_pipeline(shop):
     folder, _ = shop
     told = call("dry-run", cwd=folder)

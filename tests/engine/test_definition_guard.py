@@ -120,12 +120,13 @@ def test_the_active_session_is_the_pipelines_while_its_code_runs(engine):
         seen["address"] = os.environ["SPARK_REMOTE"]
         return seen["built"].table("t")
 
+    before = SparkSession.getActiveSession()
     plan(engine, python(function))
     assert seen["active"] is engine.session
     assert seen["built"] is engine.session
     # Not the server's: a session made by its address could run and write.
     assert seen["address"] == "sc://localhost"
-    assert SparkSession.getActiveSession() is None
+    assert SparkSession.getActiveSession() is before
 
 
 def test_registered_functions_are_known_to_the_engine(engine, spark, tmp_path):

@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from millpond.cli.options import conf_option, format_option, open_project, spec_option
+from millpond.cli.options import (
+    conf_option,
+    format_option,
+    open_project,
+    prints_aside,
+    spec_option,
+)
 from millpond.cli.problems import print_note
 from millpond.cli.settings import ReportedError
 from millpond.cli.wording import plural
@@ -29,7 +35,8 @@ def dry_run(spec: Path | None, conf: tuple[tuple[str, str], ...], output_format:
     project = open_project(spec, conf)
     from millpond import runner
 
-    problems = runner.dry_run(project)
+    with prints_aside():
+        problems = runner.dry_run(project)
     if output_format == "json":
         click.echo(json.dumps([_as_json(problem) for problem in problems], indent=2))
         if problems:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -89,6 +91,11 @@ def limit_option(command: Command) -> Command:
         metavar="N",
         help="Print at most N rows; 0 for all. Default: 100 in a table, all otherwise.",
     )(command)
+
+
+def prints_aside() -> AbstractContextManager[object]:
+    """What source files print goes to the error stream: the output is the result alone."""
+    return redirect_stdout(sys.stderr)
 
 
 def open_project(spec: Path | None, conf: tuple[tuple[str, str], ...] = ()) -> Project:

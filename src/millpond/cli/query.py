@@ -15,6 +15,7 @@ from millpond.cli.options import (
     format_option,
     limit_option,
     open_project,
+    prints_aside,
     spec_option,
 )
 from millpond.cli.rows import print_csv, print_json, print_table, row_limit
@@ -52,7 +53,9 @@ def query(
     project = open_project(spec, conf)
     from millpond import runner
 
-    print_result(runner.run_query(project, text), output_format=output_format, limit=limit)
+    with prints_aside():
+        result = runner.run_query(project, text)
+    print_result(result, output_format=output_format, limit=limit)
 
 
 def print_result(result: pa.Table, *, output_format: str, limit: int | None) -> None:

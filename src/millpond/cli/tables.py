@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from millpond.cli.grid import Column, natural_width, print_grid, screen_width
-from millpond.cli.options import format_option, open_project, spec_option
+from millpond.cli.options import format_option, open_project, prints_aside, spec_option
 from millpond.cli.rows import print_json
 from millpond.cli.settings import ReportedError
 
@@ -30,7 +30,8 @@ def tables(spec: Path | None, output_format: str) -> None:
     project = open_project(spec)
     from millpond import runner
 
-    found, problems = runner.list_tables(project)
+    with prints_aside():
+        found, problems = runner.list_tables(project)
     if output_format == "json":
         print_json(
             {
