@@ -295,6 +295,27 @@ def test_a_table_that_was_moved_is_the_same_source(two, tmp_path):
     assert two.target.rows() == expected([0, 1, 10, 11])
 
 
+def test_a_table_that_comes_under_the_name_of_its_new_place_is_the_same_source(two, tmp_path):
+    shutil.move(two.tables.pop("b"), tmp_path / "moved")
+    two.tables["moved"] = tmp_path / "moved"
+    append(tmp_path / "moved", [11])
+    two.run()
+    assert two.target.rows() == expected([0, 1, 10, 11])
+    append(tmp_path / "moved", [12])
+    two.run()
+    assert two.target.rows() == expected([0, 1, 10, 11, 12])
+
+
+def test_a_batch_that_has_to_run_again_finds_its_source_under_a_new_name(two, tmp_path):
+    append(two.tables["b"], [11])
+    two.run()
+    (two.target.folder / "1.json").unlink()
+    shutil.move(two.tables.pop("b"), tmp_path / "moved")
+    two.tables["moved"] = tmp_path / "moved"
+    two.run()
+    assert two.target.batches() == [expected([0, 1, 10]), expected([11])]
+
+
 def test_a_flow_that_runs_once_has_batch_0_alone(tmp_path):
     store = LocalStore()
     checkpoint = Checkpoint(tmp_path / "checkpoint", store)

@@ -68,7 +68,8 @@ def run_batches(
 
     Args:
         checkpoint: The flow's checkpoint.
-        sources: The flow's streams, by a name that stays the same from update to update.
+        sources: The flow's streams, by a name that stays the same from update to update. One that
+            comes under another name goes on where it was, as long as its identity is the same.
         committed: Asks the target for the newest batch that it carries, `None` for none.
         apply: Commits a batch together with its number, or raises and leaves the target as it
             was. A batch may hold no rows; it must be committed all the same.
@@ -83,7 +84,9 @@ def run_batches(
     """
     pending, last = _resume(checkpoint, committed())
     ends = {name: source.latest_offset() for name, source in sources.items()}
+    pending = [_under_names_of(sources, planned) for planned in pending]
     if last is not None:
+        last = _under_names_of(sources, last)
         _check_sources(last, sources)
     backlog = _backlog(pending[0] if pending else None, last, sources, ends)
     while True:
@@ -143,6 +146,24 @@ def _resume(
         )
     pending = [checkpoint.read(number) for number in range(first, newest + 1)]
     return pending, pending[-1] if pending else checkpoint.read(newest)
+
+
+def _under_names_of(sources: Mapping[str, StreamSource], planned: PlannedBatch) -> PlannedBatch:
+    """The batch with today's names of its sources: a table read by its path may have been moved."""
+    known = planned.sources
+    ranges = dict(known)
+    for identity in {source.identity for source in known.values()}:
+        gone = sorted(set(_named(known, identity)) - set(sources))
+        new = sorted(set(_named(sources, identity)) - set(known))
+        # Else it can't be told which is which.
+        if len(gone) == len(new):
+            for before, now in zip(gone, new, strict=True):
+                ranges[now] = ranges.pop(before)
+    return PlannedBatch(planned.number, ranges)
+
+
+def _named(sources: Mapping[str, SourceRange | StreamSource], identity: str) -> list[str]:
+    return [name for name, source in sources.items() if source.identity == identity]
 
 
 def _check_sources(last: PlannedBatch, sources: Mapping[str, StreamSource]) -> None:
