@@ -143,7 +143,7 @@ def test_events_hold_the_counts_and_the_data_quality(shop):
     events = json.loads(told.stdout)
     kinds = {event["event_type"] for event in events}
     assert kinds == {
-        *("create_update", "update_progress", "flow_progress"),
+        *("create_update", "user_action", "update_progress", "flow_progress"),
         *("dataset_definition", "flow_definition"),
     }
     progress = [

@@ -238,7 +238,10 @@ def test_definitions_are_recorded(record, heard):
     recorder = record()
     recorder.dataset_definition(dataset, num_flows=1)
     recorder.flow_definition(flow, inputs=["raw"], schema_json=schema_json)
-    defined, flow_event = heard
+    recorder.flow_definition(flow, kind=FlowKind.APPEND)
+    defined, flow_event, append_event = heard
+    assert flow_event.message.endswith("is defined as a replace using flow.")
+    assert append_event.message.endswith("is defined as an append flow.")
     assert defined.maturity_level == flow_event.maturity_level == "EVOLVING"
     assert defined.details == {
         "dataset_definition": {

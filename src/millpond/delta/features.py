@@ -109,6 +109,13 @@ def check_writable(path: Path, protocol: Protocol, metadata: Metadata) -> None:
     Raises:
         UnsupportedTableFeatureError: Names what the table uses.
     """
+    unsupported = unsupported_in(protocol, metadata)
+    if unsupported:
+        raise UnsupportedTableFeatureError.for_writing(path, unsupported)
+
+
+def unsupported_in(protocol: Protocol, metadata: Metadata) -> list[str]:
+    """What keeps millpond from writing to such a table, in order of names."""
     unsupported: set[str] = set()
     if protocol.min_writer_version > 7:
         unsupported.add(f"writer version {protocol.min_writer_version}")
@@ -127,8 +134,7 @@ def check_writable(path: Path, protocol: Protocol, metadata: Metadata) -> None:
         for name, refuses in _REFUSED_PROPERTIES.items()
         if name in metadata.configuration and refuses(metadata.configuration[name])
     }
-    if unsupported:
-        raise UnsupportedTableFeatureError.for_writing(path, sorted(unsupported))
+    return sorted(unsupported)
 
 
 def required_protocol(metadata: Metadata, current: Protocol | None = None) -> Protocol:

@@ -10,7 +10,12 @@ from pathlib import Path
 
 from millpond.delta.actions import Commit, Metadata, Protocol
 from millpond.delta.checkpoints import read_checkpoint
-from millpond.delta.features import check_readable, check_writable, required_protocol
+from millpond.delta.features import (
+    check_readable,
+    check_writable,
+    required_protocol,
+    unsupported_in,
+)
 from millpond.delta.log import (
     LOG_FOLDER,
     Checkpoint,
@@ -34,6 +39,7 @@ from millpond.errors.delta import (
     CorruptLogError,
     DeltaTableExistsError,
     DeltaTableNotFoundError,
+    UnsupportedTableFeatureError,
 )
 from millpond.storage import LocalStore, Store
 
@@ -47,7 +53,9 @@ def check_definition(path: Path, metadata: Metadata) -> Protocol:
     """
     check_schema(metadata.schema, metadata.partition_columns)
     protocol = required_protocol(metadata)
-    check_writable(path, protocol, metadata)
+    unsupported = unsupported_in(protocol, metadata)
+    if unsupported:
+        raise UnsupportedTableFeatureError.for_making(path, unsupported)
     return protocol
 
 

@@ -84,6 +84,14 @@ class UnsupportedTableFeatureError(MillpondError, NotImplementedError):
             "another table",
         )
 
+    @classmethod
+    def for_making(cls, path: Path, features: list[str]) -> Self:
+        return cls(
+            f"The definition of the table at {str(path)!r} asks for {', '.join(features)}, which "
+            "millpond can't do.",
+            hint="leave the property out, or whatever else turns it on",
+        )
+
 
 class CorruptLogError(MillpondError, ValueError):
     """A file of a table's log can't be read, so the table's state is not known."""

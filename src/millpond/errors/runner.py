@@ -107,15 +107,16 @@ class TableSchemaChangedError(MillpondError, ValueError):
 
 
 class TableReplacedError(MillpondError, RuntimeError):
-    """A folder that should hold a table of the pipeline holds another kind of table."""
+    """A table was of another kind, materialized view or streaming table, in earlier updates."""
 
     error_class = "TABLE_KIND_CHANGED"
 
     @classmethod
-    def from_kind(cls, name: str, *, before: str, now: str) -> Self:
+    def from_kind(cls, name: str, *, before: str, now: str, where: SourceLocation) -> Self:
         return cls(
             f"{name} was a {before.lower().replace('_', ' ')} in earlier updates and is now "
             f"defined as a {now.lower().replace('_', ' ')}.",
+            where=where,
             hint=f"run with --full-refresh {name} to start it anew",
         )
 

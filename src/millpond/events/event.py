@@ -73,7 +73,8 @@ class FlowMetrics:
         num_output_rows: Rows added to the table by a flow that does not replace by key.
         num_upserted_rows: Rows added by one that does.
         num_deleted_rows: Rows removed from the table because newer ones replaced them.
-        num_late_rows: Rows ignored because the table holds a higher sequence for their key.
+        num_late_rows: Rows ignored because the table or the batch holds a higher sequence for
+            their key.
         num_dropped_rows: Rows removed by expectations.
         num_output_bytes: Size of the data files written.
         backlog_files: Source files not yet read.

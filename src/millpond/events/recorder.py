@@ -175,7 +175,6 @@ class Recorder:
         kind: FlowKind | None = None,
         inputs: Sequence[str] = (),
         schema_json: str | None = None,
-        flow_id: str | None = None,
     ) -> None:
         """Record how a flow is defined.
 
@@ -187,7 +186,7 @@ class Recorder:
         fields = json.loads(schema_json)["fields"] if schema_json else []
         self._record(
             EventType.FLOW_DEFINITION,
-            f"Flow {flow.name} is defined as a {_words(kind or flow.kind)} flow.",
+            f"Flow {flow.name} is defined as {_words(kind or flow.kind)} flow.",
             {
                 "input_datasets": list(inputs),
                 "output_dataset": str(flow.target),
@@ -207,7 +206,6 @@ class Recorder:
                 "once": flow.once,
             },
             dataset_name=str(flow.target),
-            flow_id=flow_id,
             flow_name=flow.name,
         )
 
@@ -215,7 +213,7 @@ class Recorder:
         """Record how a dataset is defined, with its expectations."""
         self._record(
             EventType.DATASET_DEFINITION,
-            f"Dataset {dataset.name} is defined as a {_words(dataset.kind)}.",
+            f"Dataset {dataset.name} is defined as {_words(dataset.kind)}.",
             {
                 "dataset_type": str(dataset.kind),
                 "num_flows": num_flows,
@@ -305,4 +303,5 @@ def _user_name() -> str:
 
 
 def _words(kind: str) -> str:
-    return kind.lower().replace("_", " ")
+    words = kind.lower().replace("_", " ")
+    return f"an {words}" if words[0] in "aeiou" else f"a {words}"

@@ -116,7 +116,10 @@ def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
     kind_before = current.configuration.get(KIND_PROPERTY)
     if kind_before is not None and kind_before != dataset.dataset.kind:
         raise TableReplacedError.from_kind(
-            str(dataset.name), before=kind_before, now=dataset.dataset.kind
+            str(dataset.name),
+            before=kind_before,
+            now=dataset.dataset.kind,
+            where=dataset.dataset.location,
         )
     partitioning = _partition_columns(dataset)
     if [c.lower() for c in partitioning] != [c.lower() for c in current.partition_columns]:

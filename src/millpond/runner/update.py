@@ -103,6 +103,7 @@ def run_update(
                 full_refresh_selection=full_refresh,
                 full_refresh=full_refresh_all,
             )
+            recorder.user_action("START")
             result = _Update(project, recorder, update_id).run(
                 refresh=refresh, full_refresh=full_refresh, full_refresh_all=full_refresh_all
             )
