@@ -245,6 +245,50 @@ def test_a_declared_schema_is_enforced_before_data_is_read(folder):
     assert not folder.table("t").exists()
 
 
+NESTED = """
+    map('a', 1) AS m, array(1, 2) AS a, named_struct('x', 1, 'y', array(named_struct('z', 'b'))) AS s
+"""
+DECLARED = """
+from pyspark import pipelines as dp
+from pyspark.sql import types as t
+
+inner = t.StructType([t.StructField("x", t.IntegerType(), False)])
+schema = t.StructType([
+    t.StructField("m", t.MapType(t.StringType(), t.ArrayType(inner, False), False), False),
+])
+
+@dp.table(schema=schema)
+def first():
+    return spark.readStream.table("landing").selectExpr(
+        "map('a', array(named_struct('x', 1))) AS m"
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "row"),
+    [
+        (
+            "first.sql",
+            f"CREATE STREAMING TABLE first AS SELECT {NESTED} FROM STREAM(landing)",
+            ({"a": 1}, [1, 2], {"x": 1, "y": [{"z": "b"}]}),
+        ),
+        ("first.py", DECLARED, ({"a": [{"x": 1}]},)),
+    ],
+    ids=["inferred", "declared"],
+)
+def test_what_can_not_be_null_inside_a_column_is_read_back(folder, name, text, row):
+    folder.write(name, text)
+    folder.write("batch.sql", "CREATE MATERIALIZED VIEW batch AS SELECT * FROM first")
+    folder.write("stream.sql", "CREATE STREAMING TABLE stream AS SELECT * FROM STREAM(first)")
+    folder.feed("landing", [{"k": "a"}])
+    assert folder.run().state is UpdateState.COMPLETED
+    for table in ("first", "batch", "stream"):
+        assert run_query(folder.project(), f"SELECT * FROM {table}").to_pylist() == [
+            dict(zip("mas", [list(row[0].items()), *row[1:]], strict=False))
+        ]
+
+
 def test_other_partition_columns_need_a_full_refresh(folder):
     text = "CREATE STREAMING TABLE t {} AS SELECT k, v FROM STREAM(landing)"
     folder.write("p.sql", text.format("PARTITIONED BY (k)"))

@@ -238,10 +238,12 @@ def test_a_column_that_only_the_files_have_is_not_part_of_the_rows(table, tmp_pa
 
 
 def test_a_column_declared_not_null_is_nullable_in_what_is_read(table, tmp_path):
-    create(table, t.StructType().add("id", t.LongType(), nullable=False))
-    insert(table, "SELECT 1 AS id")
+    tags = t.ArrayType(t.StringType(), containsNull=False)
+    create(table, t.StructType().add("id", t.LongType(), nullable=False).add("tags", tags))
+    insert(table, "SELECT 1 AS id, ['a'] AS tags")
     given = whole_input(table, tmp_path / "staging")
-    assert given.schema == t.StructType().add("id", t.LongType())
+    nullable = t.StructType().add("id", t.LongType()).add("tags", t.ArrayType(t.StringType()))
+    assert given.schema == nullable
 
 
 def test_a_table_in_a_folder_of_an_odd_name_is_read(tmp_path):

@@ -56,14 +56,16 @@ def declared_schema(dataset: Dataset, engine: Engine) -> StructType | None:
     from pyspark.sql.types import StructType
 
     declared = dataset.schema
-    if declared is None or isinstance(declared, StructType):
-        return declared
+    if declared is None:
+        return None
+    if isinstance(declared, StructType):
+        return _with_nullable_parts(declared)
     if isinstance(declared, str):
-        return _parsed(dataset, declared, engine)
+        return _with_nullable_parts(_parsed(dataset, declared, engine))
     if not any(column.type_text for column in declared):
         return None
     fields = [_declared_field(dataset, column, engine) for column in declared]
-    return StructType(fields)
+    return _with_nullable_parts(StructType(fields))
 
 
 def declared_names(dataset: Dataset, flow: Flow, schema: StructType) -> tuple[str, ...]:
@@ -179,7 +181,23 @@ def _nullable(schema: StructType) -> StructType:
     return StructType(
         [
             StructField(field.name, _stored(field.dataType), True, field.metadata)
-            for field in schema.fields
+            for field in schema.toNullable().fields
+        ]
+    )
+
+
+def _with_nullable_parts(schema: StructType) -> StructType:
+    """The columns as they are, what is inside them nullable.
+
+    Files are written without a promise for elements of arrays, values of maps and fields of
+    structs, and Sail fails over them where the table's schema makes one.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType(
+        [
+            StructField(field.name, inside.dataType, field.nullable, field.metadata)
+            for field, inside in zip(schema.fields, schema.toNullable().fields, strict=True)
         ]
     )
 

@@ -98,8 +98,4 @@ def _write(
 
 def _nullable(schema: StructType) -> StructType:
     """As Spark has it for files: nothing holds anyone to a declared `NOT NULL` of a file."""
-    from pyspark.sql.types import StructField, StructType
-
-    return StructType(
-        [StructField(field.name, field.dataType, True, field.metadata) for field in schema.fields]
-    )
+    return schema.toNullable()
