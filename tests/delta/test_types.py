@@ -216,6 +216,8 @@ def test_types_that_delta_has_not_are_refused(tmp_path, data_type):
     [
         (columns(a=LongType(), A=LongType()), [], "occurs twice"),
         (columns(s=columns(x=LongType(), X=LongType())), [], "'s.X' occurs twice"),
+        (columns(**{"a": LongType(), "": LongType()}), [], "A column has an empty name"),
+        (columns(s=columns(**{"": LongType()})), [], "inside the column 's' has an empty name"),
         (columns(a=LongType()), ["b"], "'b' is not among"),
         (columns(a=LongType()), ["a"], "at least one column"),
         (StructType([]), [], "at least one column"),

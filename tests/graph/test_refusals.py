@@ -105,6 +105,11 @@ CASES = {
         "FLOW_IS_STREAMING",
         ["main.sales.t"],
     ),
+    "column without a name": (
+        "CREATE MATERIALIZED VIEW t AS SELECT k, 1 AS `` FROM landing",
+        "DELTA_INVALID_SCHEMA",
+        ["A column has an empty name"],
+    ),
     "flow into nothing": (
         "CREATE FLOW f AS INSERT INTO nothing BY NAME SELECT k FROM STREAM(landing)",
         "FLOW_TARGET_NOT_FOUND",

@@ -103,7 +103,7 @@ def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
     """Raise unless a table may have these columns.
 
     Raises:
-        InvalidTableSchemaError: A name is there twice, or the partitioning does not fit.
+        InvalidTableSchemaError: A name is empty or there twice, or the partitioning does not fit.
         UnsupportedDeltaTypeError: A column can't be stored.
     """
     _check_names(schema, prefix="")
@@ -132,6 +132,8 @@ def _check_names(data_type: DataType, *, prefix: str) -> None:
     elif isinstance(data_type, StructType):
         seen: set[str] = set()
         for field in data_type.fields:
+            if not field.name:
+                raise InvalidTableSchemaError.nameless_column(prefix.rstrip("."))
             if field.name.lower() in seen:
                 raise InvalidTableSchemaError.repeated_column(prefix + field.name)
             seen.add(field.name.lower())

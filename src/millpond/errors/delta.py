@@ -183,6 +183,11 @@ class InvalidTableSchemaError(MillpondError, ValueError):
         )
 
     @classmethod
+    def nameless_column(cls, inside: str) -> Self:
+        what = f"A field inside the column {inside!r}" if inside else "A column"
+        return cls(f"{what} has an empty name.", hint="give it a name in the query: AS name")
+
+    @classmethod
     def reserved_name(cls, column: str) -> Self:
         return cls(
             f"No column of a table may be named {column!r}: millpond needs the name itself.",

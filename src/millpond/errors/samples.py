@@ -24,18 +24,3 @@ class SampleTableNotFoundError(MillpondError, LookupError):
             where=where,
             hint=f"did you mean {meant}?" if meant else f"its tables are {tables}",
         )
-
-
-class SampleOptionError(MillpondError, ValueError):
-    """A `millpond.samples.*` setting that can't be used."""
-
-    error_class = "SAMPLE_OPTION_INVALID"
-    sqlstate = "22023"
-
-    @classmethod
-    def from_value(cls, option: str, value: str, *, expected: str) -> Self:
-        return cls(
-            f"The setting {option} is {value!r}, which is not {expected}.",
-            hint=f"set {option} to {expected} under configuration in spark-pipeline.yml, "
-            "or leave it out",
-        )

@@ -11,12 +11,13 @@ from pathlib import Path
 from millpond.errors import SourceLocation
 from millpond.errors.samples import SampleTableNotFoundError
 from millpond.names import path_segment
-from millpond.samples.options import SampleOptions
+from millpond.options import SAMPLES_SCALE, SAMPLES_SLICES
 from millpond.samples.wanderbricks.tables import GROWING_TABLES, TABLES
 from millpond.storage import Layout
 
 CATALOG = "samples"
 SCHEMA = "wanderbricks"
+BOOKINGS_PER_SCALE = 2000
 
 
 def locate(
@@ -40,7 +41,7 @@ def locate(
 
     Raises:
         SampleTableNotFoundError: `samples.wanderbricks` has no such table.
-        SampleOptionError: A setting can't be used.
+        InvalidOptionError: A setting has a value that it can't have.
     """
     folded = tuple(part.lower() for part in parts)
     if len(folded) != 3 or folded[:2] != (CATALOG, SCHEMA):
@@ -48,17 +49,17 @@ def locate(
     table = folded[2]
     if table not in TABLES:
         raise SampleTableNotFoundError.from_name(parts[2], known=TABLES, where=where)
-    options = SampleOptions.from_configuration(configuration)
+    bookings = round(SAMPLES_SCALE.read(configuration) * BOOKINGS_PER_SCALE)
+    slices = SAMPLES_SLICES.read(configuration)
+    if table not in GROWING_TABLES:
+        slices = 1
     folder = layout.samples.joinpath(
-        path_segment(SCHEMA), f"bookings-{options.bookings}", path_segment(table)
+        path_segment(SCHEMA), f"bookings-{bookings}", path_segment(table)
     )
-    slices = options.slices if table in GROWING_TABLES else 1
     if not holds_slice(folder, slices):
         from millpond.samples.folder import bring_up_to
 
-        bring_up_to(
-            folder, table, bookings=options.bookings, slices=slices, lock=layout.samples / "lock"
-        )
+        bring_up_to(folder, table, bookings=bookings, slices=slices, lock=layout.samples / "lock")
     return folder
 
 
