@@ -316,7 +316,7 @@ def test_a_signal_stops_an_update_cleanly(tmp_path, number, code):
     out, err = process.communicate(timeout=30)
     assert process.returncode == code
     assert re.match(r"Update canceled in ", out.splitlines()[-1])
-    assert err == "Stopping after the micro-batches in flight. Ctrl-C again stops at once.\n"
+    assert err == "Stopping. What is being committed is finished. Ctrl-C again stops at once.\n"
     events = json.loads(call("events", "--format", "json", cwd=folder).stdout)
     assert json.loads(events[-1]["details"])["update_progress"]["state"] == "CANCELED"
 
@@ -340,7 +340,7 @@ def test_a_second_signal_does_not_wait_for_a_long_query(tmp_path):
         assert process.poll() is None
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    assert process.stderr.readline().startswith("Stopping after the micro-batches in flight.")
+    assert process.stderr.readline().startswith("Stopping.")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert process.returncode == 130

@@ -213,11 +213,11 @@ CASES = {
     ),
     "property that asks for what can't be had": (
         (
-            "CREATE STREAMING TABLE t TBLPROPERTIES (delta.enableChangeDataFeed = true)\n"
+            "CREATE STREAMING TABLE t TBLPROPERTIES (delta.enableIcebergCompatV2 = true)\n"
             "AS SELECT k FROM STREAM(landing)"
         ),
         "UNSUPPORTED_TABLE_FEATURE",
-        ["asks for changeDataFeed, which", "leave the property out"],
+        ["enableIcebergCompatV2", "leave the property out"],
     ),
     "aggregation over a stream": (
         replacing(query="SELECT k, max(s) AS s FROM STREAM(landing) GROUP BY k"),

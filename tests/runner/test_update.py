@@ -454,3 +454,28 @@ def test_statistics_of_other_writers_that_leave_nan_out_mislead_nobody(folder):
     for table in ("landing", "t", "m"):
         found = run_query(folder.project(), text.format(table)).to_pylist()
         assert found == [{"n": 1, "d": decimal}], table
+
+
+def test_properties_that_managed_services_ask_for_by_habit_are_left_out_with_a_warning(folder):
+    folder.write(
+        "p.sql",
+        """
+        CREATE STREAMING TABLE t TBLPROPERTIES (
+          'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = 'name',
+          'quality' = 'bronze'
+        ) AS SELECT k FROM STREAM(landing);
+        """,
+    )
+    folder.feed("landing", [{"k": "a"}])
+    events = []
+    assert folder.run(listeners=[events.append]).state is UpdateState.COMPLETED
+    assert [event.message for event in events if event.level == "WARN"] == [
+        (
+            "Dataset main.sales.t is defined as a streaming table. Its table does without "
+            "delta.enableChangeDataFeed, delta.columnMapping.mode."
+        )
+    ]
+    table = DeltaTable(folder.table("t"))
+    assert table.metadata().configuration["quality"] == "bronze"
+    assert "delta.enableChangeDataFeed" not in table.metadata().configuration
+    assert folder.rows("t") == [("a",)]

@@ -16,13 +16,14 @@ from millpond.cli.settings import ExitCode, ReportedError, Settings
 from millpond.cli.short_names import ShortNames
 from millpond.errors.graph import UnknownDatasetError
 from millpond.errors.runner import ConflictingSelectionError
+from millpond.events.event import Event, EventType, Level
 
 if TYPE_CHECKING:
     from millpond.cli.live_progress import LiveProgress
     from millpond.cli.plain_progress import PlainProgress
     from millpond.runner import UpdateResult
 
-STOPPING = "Stopping after the micro-batches in flight. Ctrl-C again stops at once."
+STOPPING = "Stopping. What is being committed is finished. Ctrl-C again stops at once."
 
 
 @click.command()
@@ -74,7 +75,7 @@ def run(
                 refresh=refreshed,
                 full_refresh=reset,
                 full_refresh_all=full_refresh_all,
-                listeners=[progress.listen],
+                listeners=[progress.listen, _warn_of_definitions],
             )
     except (ConflictingSelectionError, UnknownDatasetError) as error:
         raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
@@ -82,6 +83,11 @@ def run(
         progress.say(progress.view.summary())
         raise
     _report(result, progress, settings)
+
+
+def _warn_of_definitions(event: Event) -> None:
+    if event.event_type is EventType.DATASET_DEFINITION and event.level is Level.WARN:
+        click.echo(f"warning: {event.message}", err=True)
 
 
 def _flat(lists: Sequence[Sequence[str]]) -> list[str]:

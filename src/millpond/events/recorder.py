@@ -209,11 +209,19 @@ class Recorder:
             flow_name=flow.name,
         )
 
-    def dataset_definition(self, dataset: Dataset, *, num_flows: int) -> None:
-        """Record how a dataset is defined, with its expectations."""
+    def dataset_definition(
+        self, dataset: Dataset, *, num_flows: int, left_out: Sequence[str] = ()
+    ) -> None:
+        """Record how a dataset is defined, with its expectations.
+
+        Args:
+            left_out: Table properties of the definition that its table does without; they make the
+                event a warning.
+        """
+        warning = f" Its table does without {', '.join(left_out)}." if left_out else ""
         self._record(
             EventType.DATASET_DEFINITION,
-            f"Dataset {dataset.name} is defined as {_words(dataset.kind)}.",
+            f"Dataset {dataset.name} is defined as {_words(dataset.kind)}.{warning}",
             {
                 "dataset_type": str(dataset.kind),
                 "num_flows": num_flows,
@@ -226,6 +234,7 @@ class Recorder:
                     for expectation in dataset.expectations
                 ],
             },
+            level=Level.WARN if left_out else Level.INFO,
             dataset_name=str(dataset.name),
         )
 

@@ -14,6 +14,25 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _RESERVED_PREFIX = "millpond."
+# What many pipelines ask of a managed service's tables by habit. No row that a reader of the table
+# gets is another without them; who asks for a table's changes is told that there are none.
+_LEFT_OUT = frozenset(
+    {"delta.columnmapping.mode", "delta.enablechangedatafeed", "delta.enablerowtracking"}
+)
+
+
+def left_out(dataset: Dataset) -> tuple[str, ...]:
+    """Properties that the definition sets and the table does without."""
+    return tuple(key for key in dataset.table_properties if key.lower() in _LEFT_OUT)
+
+
+def kept(dataset: Dataset) -> dict[str, str]:
+    """The properties that the table gets from its definition."""
+    return {
+        key: value
+        for key, value in dataset.table_properties.items()
+        if key.lower() not in _LEFT_OUT
+    }
 
 
 def check(dataset: Dataset, schema: StructType, path: Path) -> list[MillpondError]:
@@ -26,7 +45,7 @@ def check(dataset: Dataset, schema: StructType, path: Path) -> list[MillpondErro
     names = {field.name.lower(): field.name for field in schema.fields}
     columns = tuple(names.get(column.lower(), column) for column in dataset.partition_cols)
     metadata = Metadata(
-        id="", schema=schema, partition_columns=columns, configuration=dataset.table_properties
+        id="", schema=schema, partition_columns=columns, configuration=kept(dataset)
     )
     try:
         check_definition(path, metadata)

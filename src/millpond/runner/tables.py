@@ -21,7 +21,7 @@ from millpond.errors.replace_using import (
     ReplaceUsingSequenceTypeDriftError,
 )
 from millpond.errors.runner import TableReplacedError, TableSchemaChangedError
-from millpond.graph import ResolvedDataset, ResolvedFlow
+from millpond.graph import ResolvedDataset, ResolvedFlow, properties
 from millpond.storage import Store
 
 CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
@@ -163,7 +163,7 @@ def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
 
 
 def _configuration(dataset: ResolvedDataset, *, checkpoints: Mapping[str, str]) -> dict[str, str]:
-    configuration = dict(dataset.dataset.table_properties)
+    configuration = properties.kept(dataset.dataset)
     configuration.setdefault("delta.enableDeletionVectors", "true")
     configuration[KIND_PROPERTY] = dataset.dataset.kind
     configuration.update(checkpoints)

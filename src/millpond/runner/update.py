@@ -21,7 +21,7 @@ from millpond.events import (
     Recorder,
     UpdateState,
 )
-from millpond.graph import ResolvedDataset
+from millpond.graph import ResolvedDataset, properties
 from millpond.runner.flow_run import BatchOutcome, FlowRun
 from millpond.runner.inputs import check_upstream
 from millpond.runner.lock import update_lock
@@ -168,7 +168,11 @@ class _Update:
 
     def _record_definitions(self, loaded: LoadedProject) -> None:
         for dataset in loaded.graph.datasets.values():
-            self.recorder.dataset_definition(dataset.dataset, num_flows=len(dataset.flows))
+            self.recorder.dataset_definition(
+                dataset.dataset,
+                num_flows=len(dataset.flows),
+                left_out=properties.left_out(dataset.dataset),
+            )
             for flow in dataset.flows:
                 self.recorder.flow_definition(
                     flow.flow, kind=flow.kind, inputs=flow.inputs, schema_json=flow.schema.json()
