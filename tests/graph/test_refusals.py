@@ -232,6 +232,17 @@ CASES = {
         "UNSUPPORTED_STREAMING_SOURCE",
         ["c, which is a query of the same statement", "pipeline.sql:2:22"],
     ),
+    "GROUP BY ALL, which the engine lacks": (
+        "CREATE MATERIALIZED VIEW m AS SELECT k, count(*) AS n FROM landing GROUP BY ALL",
+        "QUERY_ANALYSIS_FAILED",
+        ["BY ALL", "pipeline.sql:1:"],
+    ),
+    "query function that fails": (
+        PYTHON
+        + "@dp.materialized_view\ndef m():\n    return spark.table('landing').where(1 / 0)\n",
+        "QUERY_FUNCTION_FAILED",
+        ["pipeline.py:5"],
+    ),
     "expectation that is no condition": (
         (
             "CREATE STREAMING TABLE t (CONSTRAINT c EXPECT (nothing > 1))\n"

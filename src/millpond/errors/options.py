@@ -37,5 +37,5 @@ class InvalidOptionError(MillpondError, ValueError):
         return cls(
             f"The setting {key} must be {expected}, not {value!r}.",
             where=where,
-            hint=f"correct {key} under configuration in the spec, or leave it out",
+            hint=f"correct {key} under configuration in the spec or in --conf, or leave it out",
         )

@@ -30,6 +30,7 @@ from millpond.sql.tokens import TokenKind, identifier_value
 _MISSING_COLUMN = re.compile(r"attribute ObjectName\(\[(.*?)\]\) is missing from the schema")
 _IDENTIFIER = re.compile(r'Identifier\("((?:[^"\\]|\\.)*)"\)')
 _MISSING_FUNCTION = re.compile(r"unknown function: (\S+)")
+_BY_ALL = re.compile(r"\bBY\s+ALL\b", re.IGNORECASE)
 _SYNTAX = re.compile(r"found (.*) at \d+:\d+ expected")
 _PLACEHOLDERS = re.compile(PLACEHOLDER.format(number=r"\d+"))
 _STACK = re.compile(r"\n\nStack [Tt]race.*|\n\nJVM stacktrace.*", re.DOTALL)
@@ -101,6 +102,11 @@ def analysis_error(message: str, subject: Subject) -> MillpondError:
     if column is not None:
         parts = [part.replace('\\"', '"') for part in _IDENTIFIER.findall(column.group(1))]
         where, caret = _find_name(subject, parts)
+        if any(_BY_ALL.search(text.text) for text in subject.texts) and _is_all(parts):
+            text = "the engine does not know BY ALL: name the columns instead."
+            return QueryAnalysisError.of(
+                text, subject=subject.name, where=where, detail=caret or ""
+            )
         return UnresolvedColumnError.of(
             ".".join(quote_identifier(part) for part in parts),
             subject=subject.name,
@@ -121,6 +127,10 @@ def analysis_error(message: str, subject: Subject) -> MillpondError:
         return QueryAnalysisError.of(text, subject=subject.name, where=where, detail=caret or "")
     first_line, _, rest = message.partition("\n")
     return QueryAnalysisError.of(first_line, subject=subject.name, where=subject.where, detail=rest)
+
+
+def _is_all(parts: Sequence[str]) -> bool:
+    return [part.lower() for part in parts] == ["all"]
 
 
 def _find_name(subject: Subject, parts: Sequence[str]) -> tuple[SourceLocation | None, str | None]:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -387,10 +388,19 @@ def _explained(error: Exception, *, name: str, query: PythonQuery) -> MillpondEr
         names_missing,
     )
 
-    where = user_line(error.__traceback__) or query.location
+    where = _in_project(user_line(error.__traceback__) or query.location, query)
     if isinstance(error, PySparkException) and names_missing(message_of(error)):
         return analysis_error(message_of(error), Subject(f"The query function {name}", where))
     return QueryFunctionError.raised(name, error, where=where)
+
+
+def _in_project(where: SourceLocation, query: PythonQuery) -> SourceLocation:
+    """A place as the query's own is told: by the path from the project's folder."""
+    code = getattr(inspect.unwrap(query.function), "__code__", None)
+    if code is None or not code.co_filename.endswith(f"{os.sep}{query.location.file}"):
+        return where
+    root = code.co_filename.removesuffix(query.location.file)
+    return replace(where, file=where.file.removeprefix(root))
 
 
 def _noting(binder: Binder, columns: set[str]) -> Binder:
