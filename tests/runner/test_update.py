@@ -479,3 +479,15 @@ def test_properties_that_managed_services_ask_for_by_habit_are_left_out_with_a_w
     assert table.metadata().configuration["quality"] == "bronze"
     assert "delta.enableChangeDataFeed" not in table.metadata().configuration
     assert folder.rows("t") == [("a",)]
+
+
+def test_the_event_log_keeps_every_problem_of_the_source_files(folder):
+    folder.write(
+        "p.sql",
+        "CREATE STREAMING TABLE a;\nCREATE MATERIALIZED VIEW b AS SELECT * FROM missing;\n",
+    )
+    events = []
+    assert folder.run(listeners=[events.append]).state is UpdateState.FAILED
+    assert "2 problems in the source files, the first: [DATASET_WITHOUT_FLOW]" in events[-1].message
+    classes = [exception["error_class"] for exception in events[-1].error.exceptions]
+    assert classes == ["DATASET_WITHOUT_FLOW", "TABLE_OR_VIEW_NOT_FOUND"]

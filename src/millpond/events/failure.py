@@ -11,16 +11,20 @@ from millpond.events.event import ErrorRecord
 # Enough to find the place; a runaway recursion must not fill the log.
 MAX_FRAMES = 40
 MAX_CAUSES = 5
+MAX_ERRORS = 100
 # One absurd value in a message must not make the log unreadable.
 MAX_MESSAGE_CHARS = 20_000
 
 
 def error_record(error: BaseException, *, fatal: bool) -> ErrorRecord:
-    """The error with its causes, outermost first.
+    """The error with its causes, outermost first; of a group, each of its errors.
 
     Only exceptions that millpond did not raise on purpose carry a stack: it is what a report of a
     bug needs, and says nothing to the reader of an error that has a hint.
     """
+    if isinstance(error, BaseExceptionGroup):
+        described = tuple(_describe(each) for each in error.exceptions[:MAX_ERRORS])
+        return ErrorRecord(fatal=fatal, exceptions=described)
     exceptions: list[dict[str, Any]] = []
     current: BaseException | None = error
     seen: set[int] = set()
@@ -34,6 +38,8 @@ def error_record(error: BaseException, *, fatal: bool) -> ErrorRecord:
 
 def summary(error: BaseException) -> str:
     """The first line of an error, for a message."""
+    if isinstance(error, BaseExceptionGroup):
+        return f"{error.message}, the first: {summary(error.exceptions[0])}"
     if isinstance(error, MillpondError):
         return _shorten(f"[{error.error_class}] {error.what}")
     lines = str(error).strip().splitlines()

@@ -152,7 +152,10 @@ class _Update:
                 full_refresh_all=full_refresh_all,
             )
             if loaded.problems:
-                self.recorder.update_progress(UpdateState.FAILED, error=loaded.problems[0])
+                count = len(loaded.problems)
+                message = f"{count} problem{'s' if count > 1 else ''} in the source files"
+                problems = ExceptionGroup(message, loaded.problems)
+                self.recorder.update_progress(UpdateState.FAILED, error=problems)
                 return UpdateResult(self.update_id, UpdateState.FAILED, problems=loaded.problems)
             self._record_definitions(loaded)
             self._set_up_tables(loaded, selection)
