@@ -14,9 +14,12 @@ help:  ## List the targets.
 $(READY): pyproject.toml requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "millpond needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/lock.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@# Debian keeps what puts pip into an environment in a package of its own, python3-venv.
+	$(PYTHON) -m venv $(VENV) >/dev/null || $(PYTHON) -m venv --without-pip --clear $(VENV)
+	pip="$(BIN)/python -m pip"; $$pip --version >/dev/null 2>&1 \
+	  || pip="$(PYTHON) -m pip --python $(BIN)/python"; \
+	$$pip install --quiet --require-hashes -r requirements/lock.txt \
+	  && $$pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 setup: $(READY)  ## Install millpond and its development tools into .venv.
