@@ -237,6 +237,19 @@ CASES = {
         "QUERY_ANALYSIS_FAILED",
         ["BY ALL", "pipeline.sql:1:"],
     ),
+    "LIKE ANY, which the engine lacks": (
+        "CREATE MATERIALIZED VIEW m AS SELECT k FROM landing WHERE k LIKE ANY ('a', 'b')",
+        "QUERY_ANALYSIS_FAILED",
+        ["LIKE ANY", "pipeline.sql:1:"],
+    ),
+    "LIKE ANY in an expectation": (
+        (
+            "CREATE STREAMING TABLE t (CONSTRAINT c EXPECT (k LIKE ANY ('a', 'b')))\n"
+            "AS SELECT k FROM STREAM(landing)"
+        ),
+        "INVALID_EXPECTATION",
+        ["LIKE ANY"],
+    ),
     "query function that fails": (
         PYTHON
         + "@dp.materialized_view\ndef m():\n    return spark.table('landing').where(1 / 0)\n",

@@ -106,7 +106,9 @@ def _problem_in_calls(tokens: Outline, python_functions: Collection[str]) -> str
             return f"calls {name}, which reads from outside the row"
         if name in GENERATORS:
             return f"calls {name}, which gives several rows"
-        if kind_of_function(name) is not None and not tokens.is_quantifier(index):
+        if tokens.is_quantifier(index):
+            return f"holds LIKE {name.upper()}, which the engine lacks; write the patterns with OR"
+        if kind_of_function(name) is not None:
             return f"calls {name}, which looks at more than one row"
     return None
 

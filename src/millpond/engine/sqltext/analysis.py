@@ -28,6 +28,7 @@ from millpond.engine.sqltext.references import (
 from millpond.engine.sqltext.source import QueryText, blanked
 from millpond.engine.sqltext.streams import find_options, find_streams, find_watermarks
 from millpond.engine.sqltext.using import check_using
+from millpond.errors.engine import QueryAnalysisError
 
 # Whether an engine can read a text that sqlglot can't.
 CanRead = Callable[[str], bool]
@@ -122,6 +123,7 @@ def analyse(
     """
     found_outline = outline(source.text)
     check_one_query(found_outline, source)
+    _check_patterns(found_outline, source)
     findings = Findings(
         source=source,
         outline=found_outline,
@@ -147,6 +149,18 @@ def analyse(
         tree=None if isinstance(tree, ParseError) else tree,
         findings=findings,
     )
+
+
+def _check_patterns(found: Outline, source: QueryText) -> None:
+    """Refuse `LIKE ANY (..)`: Sail analyses it, and fails once it has several patterns to match."""
+    for index, token in enumerate(found.tokens):
+        if found.is_quantifier(index):
+            raise QueryAnalysisError.of(
+                f"the engine lacks LIKE {token.word}: write the patterns with OR or AND.",
+                subject="The query",
+                where=source.locate(token.start),
+                detail=source.caret(token.start, token.end),
+            )
 
 
 def _plain_text(findings: Findings) -> str:
