@@ -16,7 +16,8 @@ $(READY): pyproject.toml requirements/lock.txt
 	  || { echo "millpond needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@# Debian keeps what puts pip into an environment in a package of its own, python3-venv.
 	$(PYTHON) -m venv $(VENV) >/dev/null || $(PYTHON) -m venv --without-pip --clear $(VENV)
-	pip="$(BIN)/python -m pip"; $$pip --version >/dev/null 2>&1 \
+	@echo "Installing into $(VENV) what requirements/lock.txt names"
+	@pip="$(BIN)/python -m pip"; $$pip --version >/dev/null 2>&1 \
 	  || pip="$(PYTHON) -m pip --python $(BIN)/python"; \
 	$$pip install --quiet --require-hashes -r requirements/lock.txt \
 	  && $$pip install --quiet --no-deps --no-build-isolation -e .
