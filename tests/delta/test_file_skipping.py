@@ -90,9 +90,16 @@ def test_statistics_are_written_as_the_protocol_has_them(tmp_path):
             "inner": {"x": 2, "y": "a"},
         },
         "nullCount": {
-            "n": 0, "d": 0, "s": 0, "day": 0, "z": 0, "l": 0, "b": 0, "inner": {"x": 1, "y": 0},
+            "n": 0,
+            "d": 0,
+            "s": 0,
+            "day": 0,
+            "z": 0,
+            "l": 0,
+            "b": 0,
+            "inner": {"x": 1, "y": 0},
         },
-    }  # fmt: skip
+    }
     (file,) = table.snapshot().files.values()
     assert '"d":1234567890120.25' in file.stats_text  # in full, not as a double
 
@@ -186,12 +193,36 @@ MOMENT = datetime(2024, 1, 1, 12, tzinfo=UTC)
         (LongType(), 5, 9, (9, 12), (10, 12)),
         (StringType(), "b", "d", ("a", "b"), ("a", "ab")),
         (DoubleType(), 5.5, 9.5, (9.5, 12.0), (9.6, 12.0)),
-        (DecimalType(10, 2), 5.5, 9.5, (Decimal("9.50"), Decimal(12)), (Decimal("9.51"), Decimal(12))),
-        (DateType(), "2024-01-05", "2024-01-09", (date(2024, 1, 1), date(2024, 1, 5)), (date(2024, 1, 1), date(2024, 1, 4))),
-        (TimestampType(), "2024-01-01T12:00:00.000Z", "2024-01-01T13:00:00.000+01:00", (MOMENT, MOMENT), (MOMENT + timedelta(milliseconds=2), MOMENT + timedelta(days=1))),
-        (TimestampNTZType(), "2024-01-01T12:00:00", "2024-01-01T12:00:00", (MOMENT.replace(tzinfo=None), MOMENT), (MOMENT - timedelta(seconds=2), MOMENT - timedelta(seconds=1))),
+        (
+            DecimalType(10, 2),
+            5.5,
+            9.5,
+            (Decimal("9.50"), Decimal(12)),
+            (Decimal("9.51"), Decimal(12)),
+        ),
+        (
+            DateType(),
+            "2024-01-05",
+            "2024-01-09",
+            (date(2024, 1, 1), date(2024, 1, 5)),
+            (date(2024, 1, 1), date(2024, 1, 4)),
+        ),
+        (
+            TimestampType(),
+            "2024-01-01T12:00:00.000Z",
+            "2024-01-01T13:00:00.000+01:00",
+            (MOMENT, MOMENT),
+            (MOMENT + timedelta(milliseconds=2), MOMENT + timedelta(days=1)),
+        ),
+        (
+            TimestampNTZType(),
+            "2024-01-01T12:00:00",
+            "2024-01-01T12:00:00",
+            (MOMENT.replace(tzinfo=None), MOMENT),
+            (MOMENT - timedelta(seconds=2), MOMENT - timedelta(seconds=1)),
+        ),
     ],
-)  # fmt: skip
+)
 def test_ranges_are_compared_by_type(data_type, low, high, inside, outside):
     snapshot = holding(data_type, low=low, high=high)
     assert keeps(snapshot, *inside)
@@ -206,13 +237,23 @@ def test_ranges_are_compared_by_type(data_type, low, high, inside, outside):
         (LongType(), "odd", "odd", 5),
         (DoubleType(), 1.0, 2.0, math.nan),  # statistics of others leave NaN out
         (FloatType(), 0.1, 0.1, 0.10000000149011612),  # a 32-bit float's shortest text
-        (DecimalType(38, 18), 0.1234567890123457, 0.1234567890123457, Decimal("0.123456789012345678")),  # written as a double
-        (TimestampType(), "2024-01-01T12:00:00.000Z", "2024-01-01T12:00:00.000Z", MOMENT + timedelta(microseconds=999)),  # cut off
+        (
+            DecimalType(38, 18),
+            0.1234567890123457,
+            0.1234567890123457,
+            Decimal("0.123456789012345678"),
+        ),  # written as a double
+        (
+            TimestampType(),
+            "2024-01-01T12:00:00.000Z",
+            "2024-01-01T12:00:00.000Z",
+            MOMENT + timedelta(microseconds=999),
+        ),  # cut off
         (TimestampType(), "2020-01-01T00:00:00", "2020-01-01T00:00:00", MOMENT),  # of no known zone
         (BooleanType(), False, False, True),
         (DateType(), "+12000-01-01", "+12000-01-01", date(2024, 1, 1)),
     ],
-)  # fmt: skip
+)
 def test_doubtful_statistics_keep_a_file(data_type, low, high, wanted):
     assert keeps(holding(data_type, low=low, high=high), wanted, wanted)
 
@@ -260,10 +301,15 @@ def test_a_column_that_the_statistics_lack_keeps_a_file():
         (DateType(), "DATE '2024-01-01'", date(2024, 1, 1), date(2024, 1, 2)),
         (DoubleType(), "'nan'", math.nan, None),
         (FloatType(), "1e-45", 1.401298464324817e-45, 2.802596928649634e-45),
-        (TimestampType(), "'2024-01-01 12:00:00.000001+00'", MOMENT + timedelta(microseconds=1), MOMENT),
+        (
+            TimestampType(),
+            "'2024-01-01 12:00:00.000001+00'",
+            MOMENT + timedelta(microseconds=1),
+            MOMENT,
+        ),
         (DecimalType(10, 2), "1.5", Decimal("1.5"), Decimal("1.51")),
     ],
-)  # fmt: skip
+)
 def test_partition_values_are_compared_exactly(tmp_path, data_type, sql, value, other):
     table = create(tmp_path / "t", columns(k=LongType(), x=data_type), partitioned_by=["x"])
     append(table, f"SELECT 1 AS k, {sql} AS x")
@@ -289,10 +335,14 @@ VALUES = {
     "long": (LongType(), "BIGINT", st.integers(-(2**63), 2**63 - 1)),
     "double": (DoubleType(), "DOUBLE", st.floats()),
     "float": (FloatType(), "FLOAT", st.floats(width=32)),
-    "string": (StringType(), "VARCHAR", st.text(st.characters(exclude_categories=["Cs"]), max_size=50)),
+    "string": (
+        StringType(),
+        "VARCHAR",
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=50),
+    ),
     "decimal": (DecimalType(38, 9), "DECIMAL(38,9)", st.decimals(-(10**28), 10**28, places=9)),
     "timestamp": (TimestampNTZType(), "TIMESTAMP", st.datetimes()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", VALUES)

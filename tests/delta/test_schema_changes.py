@@ -64,10 +64,14 @@ def test_new_columns_come_last_and_may_be_null():
         (IntegerType(), DecimalType(5, 2), "decimal(12,2)"),
         (LongType(), DecimalType(10, 2), "decimal(22,2)"),
         (ArrayType(IntegerType()), ArrayType(LongType()), "array<bigint>"),
-        (MapType(StringType(), FloatType()), MapType(StringType(), DoubleType()), "map<string,double>"),
+        (
+            MapType(StringType(), FloatType()),
+            MapType(StringType(), DoubleType()),
+            "map<string,double>",
+        ),
         (columns(x=LongType()), columns(y=LongType()), "struct<x:bigint,y:bigint>"),
     ],
-)  # fmt: skip
+)
 def test_types_are_widened_as_delta_allows(current, new, widened):
     (field,) = widen_schema(columns(x=current), columns(x=new)).fields
     assert field.dataType.simpleString() == widened

@@ -49,8 +49,11 @@ def test_fail_stops_the_batch_and_shows_one_of_the_rows(make_sales):
     error = caught.value
     assert (error.expectation, error.flow, error.failed_rows) == ("positive amount", "flow", 1)
     assert json.loads(error.row_json) == {
-        "region": "west", "customer": "o'dan", "amount": -3, "seq": 2,
-    }  # fmt: skip
+        "region": "west",
+        "customer": "o'dan",
+        "amount": -3,
+        "seq": 2,
+    }
     assert "batch 1" in str(error)
     assert error.row_json in str(error)
     assert sales.holds(("east", "ann", 1, 1))

@@ -33,8 +33,24 @@ def test_a_plain_name_is_accepted(tmp_path, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["", ".", "..", "../shop", "/shop", "a/b", "-rf", ".git", "a b", 'a"b', "a\nb", "a\0b", "a:b", "a.", "x" * 256],
-)  # fmt: skip
+    [
+        "",
+        ".",
+        "..",
+        "../shop",
+        "/shop",
+        "a/b",
+        "-rf",
+        ".git",
+        "a b",
+        'a"b',
+        "a\nb",
+        "a\0b",
+        "a:b",
+        "a.",
+        "x" * 256,
+    ],
+)
 def test_a_name_that_is_more_than_a_name_is_refused(tmp_path, name):
     with pytest.raises(ProjectNameError):
         init_project(tmp_path, name)

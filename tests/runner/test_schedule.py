@@ -48,7 +48,7 @@ class InterruptedQueue:
 
 def task(name: str) -> Any:
     flow = SimpleNamespace(name=name, upstream=frozenset())
-    return Task(flow, SimpleNamespace(key=("main", "sales", name)))  # type: ignore[arg-type]
+    return Task(flow, SimpleNamespace(key=("main", "sales", name)))
 
 
 def interrupted(run: Any, *names: str) -> tuple[list[tuple[str, str]], float]:

@@ -165,22 +165,82 @@ F = "CREATE FLOW f AS INSERT"
         (f"{R} (a) SELECT 1", "REPLACE_USING_MISSING_SEQUENCE_BY", 49, "SELECT"),
         (f"{R} (a) SEQUENCE BY s SELECT 1", "REPLACE_USING_MISSING_BY_NAME", 63, "SELECT"),
         (f"{R} (a) SEQUENCE BY s (SELECT 1)", "REPLACE_USING_MISSING_BY_NAME", 63, "("),
-        (f"{R} (a) SEQUENCE BY s WITH x AS (SELECT 1) SELECT 1", "REPLACE_USING_MISSING_BY_NAME", 63, "WITH"),
+        (
+            f"{R} (a) SEQUENCE BY s WITH x AS (SELECT 1) SELECT 1",
+            "REPLACE_USING_MISSING_BY_NAME",
+            63,
+            "WITH",
+        ),
         (f"{R} (a) SEQUENCE BY s", "REPLACE_USING_MISSING_BY_NAME", 62, ""),
         (f"{R} ONCE (a) SEQUENCE BY s BY NAME SELECT 1", "REPLACE_USING_WITH_ONCE", 45, "ONCE"),
-        ("CREATE STREAMING TABLE t FLOW REPLACE ONCE USING (a) SEQUENCE BY s BY NAME SELECT 1", "REPLACE_USING_WITH_ONCE", 39, "ONCE"),
-        ("CREATE STREAMING TABLE t FLOW INSERT SEQUENCE BY s BY NAME SELECT 1", "SEQUENCE_BY_WITHOUT_REPLACE_USING", 38, "SEQUENCE"),
-        (f"{F} INTO t BY NAME REPLACE USING () SEQUENCE BY s SELECT 1", "REPLACE_USING_NO_KEY", 54, "("),
-        (f"{F} INTO t BY NAME REPLACE USING (a,a) SEQUENCE BY s SELECT 1", "REPLACE_USING_DUPLICATE_KEY", 57, "a"),
-        (f"{F} INTO t BY NAME REPLACE USING (a) SELECT 1", "REPLACE_USING_MISSING_SEQUENCE_BY", 58, "SELECT"),
-        (f"{F} INTO t REPLACE USING (a) SEQUENCE BY s SELECT 1", "REPLACE_USING_MISSING_BY_NAME", 32, "REPLACE"),
-        (f"{F} INTO t REPLACE USING (a) SEQUENCE BY s BY NAME SELECT 1", "REPLACE_USING_MISSING_BY_NAME", 32, "REPLACE"),
-        (f"{F} ONCE INTO t BY NAME REPLACE USING (a) SEQUENCE BY s SELECT 1", "REPLACE_USING_WITH_ONCE", 25, "ONCE"),
-        (f"{F} INTO ONCE t BY NAME REPLACE USING (a) SEQUENCE BY s SELECT 1", "REPLACE_USING_WITH_ONCE", 30, "ONCE"),
-        (f"{F} INTO t BY NAME SEQUENCE BY s SELECT 1", "SEQUENCE_BY_WITHOUT_REPLACE_USING", 40, "SEQUENCE"),
-        (f"{F} INTO t SEQUENCE BY s BY NAME SELECT 1", "SEQUENCE_BY_WITHOUT_REPLACE_USING", 32, "SEQUENCE"),
+        (
+            "CREATE STREAMING TABLE t FLOW REPLACE ONCE USING (a) SEQUENCE BY s BY NAME SELECT 1",
+            "REPLACE_USING_WITH_ONCE",
+            39,
+            "ONCE",
+        ),
+        (
+            "CREATE STREAMING TABLE t FLOW INSERT SEQUENCE BY s BY NAME SELECT 1",
+            "SEQUENCE_BY_WITHOUT_REPLACE_USING",
+            38,
+            "SEQUENCE",
+        ),
+        (
+            f"{F} INTO t BY NAME REPLACE USING () SEQUENCE BY s SELECT 1",
+            "REPLACE_USING_NO_KEY",
+            54,
+            "(",
+        ),
+        (
+            f"{F} INTO t BY NAME REPLACE USING (a,a) SEQUENCE BY s SELECT 1",
+            "REPLACE_USING_DUPLICATE_KEY",
+            57,
+            "a",
+        ),
+        (
+            f"{F} INTO t BY NAME REPLACE USING (a) SELECT 1",
+            "REPLACE_USING_MISSING_SEQUENCE_BY",
+            58,
+            "SELECT",
+        ),
+        (
+            f"{F} INTO t REPLACE USING (a) SEQUENCE BY s SELECT 1",
+            "REPLACE_USING_MISSING_BY_NAME",
+            32,
+            "REPLACE",
+        ),
+        (
+            f"{F} INTO t REPLACE USING (a) SEQUENCE BY s BY NAME SELECT 1",
+            "REPLACE_USING_MISSING_BY_NAME",
+            32,
+            "REPLACE",
+        ),
+        (
+            f"{F} ONCE INTO t BY NAME REPLACE USING (a) SEQUENCE BY s SELECT 1",
+            "REPLACE_USING_WITH_ONCE",
+            25,
+            "ONCE",
+        ),
+        (
+            f"{F} INTO ONCE t BY NAME REPLACE USING (a) SEQUENCE BY s SELECT 1",
+            "REPLACE_USING_WITH_ONCE",
+            30,
+            "ONCE",
+        ),
+        (
+            f"{F} INTO t BY NAME SEQUENCE BY s SELECT 1",
+            "SEQUENCE_BY_WITHOUT_REPLACE_USING",
+            40,
+            "SEQUENCE",
+        ),
+        (
+            f"{F} INTO t SEQUENCE BY s BY NAME SELECT 1",
+            "SEQUENCE_BY_WITHOUT_REPLACE_USING",
+            32,
+            "SEQUENCE",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_replace_using_flow_that_is_not_whole_is_refused(text, name, column, marked, refused):
     problem = refused(text)
     assert problem.error_class == name
@@ -212,8 +272,16 @@ def test_a_replace_using_flow_that_is_not_whole_is_refused(text, name, column, m
         ("CREATE STREAMING TABLE t FLOW REPLACE (a) SEQUENCE BY s BY NAME SELECT 1", 39, "("),
         ("CREATE STREAMING TABLE t FLOW INSERT SELECT 1", 38, "SELECT"),
         ("CREATE STREAMING TABLE t FLOW INSERT INTO t BY NAME SELECT 1", 38, "INTO"),
-        ("CREATE STREAMING TABLE t FLOW INSERT BY NAME REPLACE USING (a) SEQUENCE BY s SELECT 1", 46, "REPLACE"),
-        ("CREATE STREAMING TABLE t FLOW INSERT REPLACE USING (a) SEQUENCE BY s SELECT 1", 38, "REPLACE"),
+        (
+            "CREATE STREAMING TABLE t FLOW INSERT BY NAME REPLACE USING (a) SEQUENCE BY s SELECT 1",
+            46,
+            "REPLACE",
+        ),
+        (
+            "CREATE STREAMING TABLE t FLOW INSERT REPLACE USING (a) SEQUENCE BY s SELECT 1",
+            38,
+            "REPLACE",
+        ),
         ("CREATE STREAMING TABLE t FLOW SELECT 1", 31, "SELECT"),
         ("CREATE FLOW f INSERT INTO t BY NAME SELECT 1", 15, "INSERT"),
         ("CREATE FLOW f COMMENT c AS INSERT INTO t BY NAME SELECT 1", 23, "c"),
@@ -226,7 +294,7 @@ def test_a_replace_using_flow_that_is_not_whole_is_refused(text, name, column, m
         (f"{F} INTO t BY NAME REPLACE USING (a) SEQUENCE BY s BY NAME SELECT 1", 72, "BY"),
         ("CREATE FLOW AS INSERT INTO t BY NAME SELECT 1", 16, "INSERT"),
     ],
-)  # fmt: skip
+)
 def test_a_flow_is_refused_where_it_goes_wrong(text, column, marked, refusal):
     assert refusal(text) == ("SQL_SYNTAX_ERROR", 1, column, marked)
 
@@ -243,15 +311,23 @@ def test_each_form_is_explained_where_the_other_was_written(refused):
 @pytest.mark.parametrize(
     ("text", "kind", "column"),
     [
-        ("CREATE STREAMING TABLE t FLOW AUTO CDC FROM STREAM s KEYS (k) SEQUENCE BY v", "AUTO CDC", 31),
+        (
+            "CREATE STREAMING TABLE t FLOW AUTO CDC FROM STREAM s KEYS (k) SEQUENCE BY v",
+            "AUTO CDC",
+            31,
+        ),
         ("CREATE STREAMING TABLE t FLOW REPLACE WHERE d > 1 BY NAME SELECT 1", "REPLACE WHERE", 31),
         ("CREATE FLOW f AS AUTO CDC INTO t FROM STREAM s KEYS (k) SEQUENCE BY v", "AUTO CDC", 18),
-        ("CREATE FLOW f AS AUTO CDC ONCE INTO t FROM STREAM s KEYS (k) SEQUENCE BY v", "AUTO CDC", 18),
+        (
+            "CREATE FLOW f AS AUTO CDC ONCE INTO t FROM STREAM s KEYS (k) SEQUENCE BY v",
+            "AUTO CDC",
+            18,
+        ),
         (f"{F} INTO t BY NAME REPLACE WHERE d > 1 SELECT 1", "REPLACE WHERE", 40),
         ("APPLY CHANGES INTO LIVE.t FROM STREAM(s) KEYS (k) SEQUENCE BY v", "APPLY CHANGES", 1),
         ("AUTO CDC INTO t FROM STREAM s KEYS (k) SEQUENCE BY v", "AUTO CDC", 1),
     ],
-)  # fmt: skip
+)
 def test_flow_kinds_that_millpond_lacks_are_named(text, kind, column, refused):
     problem = refused(text)
     assert problem.error_class == "SQL_FLOW_NOT_SUPPORTED"

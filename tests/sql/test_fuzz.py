@@ -44,7 +44,22 @@ ODD = [
     ".",
     ",",
 ]
-ODD += ["<", ">", "=", "\x00", "\r\n", "漢", "\ud800", "CREATE", "ONCE", "BY", "NAME", "r'", "$", "IDENTIFIER("]  # fmt: skip
+ODD += [
+    "<",
+    ">",
+    "=",
+    "\x00",
+    "\r\n",
+    "漢",
+    "\ud800",
+    "CREATE",
+    "ONCE",
+    "BY",
+    "NAME",
+    "r'",
+    "$",
+    "IDENTIFIER(",
+]
 
 soup = st.lists(st.sampled_from([*WORDS, *ODD]), max_size=60).map(" ".join)
 

@@ -104,9 +104,32 @@ def test_a_quoted_name_gives_its_name():
 
 
 WORDS = st.sampled_from(
-    ["SELECT", "a", "`b c`", "'d;e'", "'it\\'s'", '"f"', "(", ")", ",", ".", ";", "=", "-- g\n",
-     "/* h; /* i */ */", "12", "1.5", "STREAM", "é", "\n", "<", ">", "*", "+"]
-)  # fmt: skip
+    [
+        "SELECT",
+        "a",
+        "`b c`",
+        "'d;e'",
+        "'it\\'s'",
+        '"f"',
+        "(",
+        ")",
+        ",",
+        ".",
+        ";",
+        "=",
+        "-- g\n",
+        "/* h; /* i */ */",
+        "12",
+        "1.5",
+        "STREAM",
+        "é",
+        "\n",
+        "<",
+        ">",
+        "*",
+        "+",
+    ]
+)
 
 
 @given(st.lists(WORDS, max_size=30))

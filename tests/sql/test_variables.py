@@ -44,9 +44,13 @@ def test_a_variable_is_replaced_everywhere_but_in_comments_and_once(written, exp
 def test_variables_may_make_up_heads(parse):
     pipeline = parse(
         "USE CATALOG ${c}; CREATE ${kind} TABLE ${s}.t_${n} (${column}) COMMENT '${n}!' ${rest}",
-        c="cat", kind="STREAMING", s="sch", n="1", column="a INT, b INT",
+        c="cat",
+        kind="STREAMING",
+        s="sch",
+        n="1",
+        column="a INT, b INT",
         rest="FLOW REPLACE USING (a) SEQUENCE BY b BY NAME SELECT 1 a, 2 b",
-    )  # fmt: skip
+    )
     (dataset,), (flow,) = pipeline.datasets, pipeline.flows
     assert str(dataset.name) == "cat.sch.t_1"
     assert [column.name for column in dataset.schema] == ["a", "b"]

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet  # noqa: F401 - so that no child has to
-import pyspark.sql.types  # noqa: F401
+import pyspark.sql.types  # noqa: F401 - likewise
 
 from millpond.storage import LocalStore
 from tests.streaming.toy_flow import Stream
@@ -101,7 +101,7 @@ def main(table, folder, rows_expected):
         rows = Stream(flow, {"s": table}).target.rows()
         if [row[0] for row in rows] != rows_expected:
             wrong[moment] = rows
-    print(json.dumps({"moments": moment, "wrong": wrong}))  # noqa: T201
+    print(json.dumps({"moments": moment, "wrong": wrong}))  # noqa: T201 - the program's result
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """A toy target that keeps what a batch gave, durably, and real Delta tables to read."""
 
 import json
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,7 +47,7 @@ class Target:
         assert not path.exists(), f"batch {number} is applied twice"
         temporary = self.folder / f"{number}.tmp"
         temporary.write_text(json.dumps(rows, default=str))
-        os.replace(temporary, path)  # noqa: PTH105
+        temporary.replace(path)
 
     def batches(self):
         return [

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import StructType
 
-# `format` shadows a builtin because Apache Spark names the argument so.
-# ruff: noqa: A002
+# ruff: noqa: A002 - `format` shadows a builtin because Apache Spark names the argument so
 
 
 @overload

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from millpond import pipelines
+from millpond.engine.active_session import active
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _REPLACED = ("pyspark.pipelines", "dlt")
-_SESSION_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 _ABSENT = object()
 
 # Modules, the search path and the current folder belong to the process: one load at a time.
@@ -73,7 +73,7 @@ class SourceEnvironment:
                 stack.enter_context(_replaced_modules())
                 stack.enter_context(self._project_modules())
                 stack.enter_context(_current_folder(self.root))
-                stack.enter_context(_active_session(self._session))
+                stack.enter_context(active(self._session))
             self._depth += 1
             stack.callback(self._leave)
             yield
@@ -191,26 +191,6 @@ def _current_folder(folder: Path) -> Iterator[None]:
     finally:
         os.fchdir(descriptor)
         os.close(descriptor)
-
-
-@contextmanager
-def _active_session(session: Any) -> Iterator[None]:
-    """Have `getActiveSession()` and `builder.getOrCreate()` give the pipeline's session."""
-    sessions = getattr(type(session), "_active_session", None)
-    if sessions is None:
-        yield
-        return
-    before = getattr(sessions, "session", None)
-    variables = {name: os.environ.get(name, _ABSENT) for name in _SESSION_VARIABLES}
-    sessions.session = session
-    # The builder wants an address before it looks for the session that there is.
-    os.environ.setdefault("SPARK_REMOTE", "sc://localhost")
-    try:
-        yield
-    finally:
-        sessions.session = before
-        for name, value in variables.items():
-            _put_back(os.environ, name, value)
 
 
 def _put_back(target: Any, name: str, value: object) -> None:

@@ -10,6 +10,7 @@ import os
 import sys
 import sysconfig
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -44,11 +45,10 @@ class CallSite:
 _SITES: dict[int, CallSite] = {}
 
 
+@cache
 def watch() -> None:
     """Remember call sites from now on. Watching twice is as good as once."""
     draw = LogicalPlan._fresh_plan_id  # noqa: SLF001 - the only place that all plans come through
-    if getattr(draw, "is_watched", False):
-        return
 
     def watched() -> int:
         number: int = draw()
@@ -57,7 +57,6 @@ def watch() -> None:
             _SITES[number] = site
         return number
 
-    watched.is_watched = True  # type: ignore[attr-defined]
     LogicalPlan._fresh_plan_id = staticmethod(watched)  # noqa: SLF001 - see above
 
 

@@ -9,13 +9,14 @@ import atexit
 import inspect
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Expectation, PythonQuery, Query, SqlQuery
+from millpond.engine.active_session import active
 from millpond.engine.embedded.server import (
     DEFAULT_CONFIGURATION,
     NO_RETRIES,
@@ -283,7 +284,7 @@ class EmbeddedEngine:
         name = getattr(inspect.unwrap(query.function), "__name__", "of this flow")
         with (
             self._guard.names_in(catalog=query.catalog, schema=query.schema),
-            _active(self._session),
+            active(self._session),
         ):
             try:
                 frame = query.function()
@@ -354,26 +355,6 @@ def _started_beside(work: Callable[[], None]) -> Server:
     if failed:
         raise failed[0]
     return started[0]
-
-
-@contextmanager
-def _active(session: Any) -> Iterator[None]:
-    """Let `SparkSession.getActiveSession()` and `builder.getOrCreate()` find the session."""
-    sessions = type(session)._active_session  # noqa: SLF001 - a slot for each thread
-    before = getattr(sessions, "session", None)
-    remote = os.environ.get("SPARK_REMOTE")
-    sessions.session = session
-    # The builder wants an address before it looks for the session that there is. It is not told
-    # the server's own: a session made there could run and write.
-    os.environ["SPARK_REMOTE"] = "sc://localhost"
-    try:
-        yield
-    finally:
-        sessions.session = before
-        if remote is None:
-            os.environ.pop("SPARK_REMOTE", None)
-        else:
-            os.environ["SPARK_REMOTE"] = remote
 
 
 def _explained(error: Exception, *, name: str, query: PythonQuery) -> MillpondError:
