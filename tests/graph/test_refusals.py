@@ -250,6 +250,11 @@ CASES = {
         "INVALID_EXPECTATION",
         ["LIKE ANY"],
     ),
+    "query function that ends the program": (
+        PYTHON + "@dp.materialized_view\ndef m():\n    raise SystemExit(0)\n",
+        "QUERY_FUNCTION_FAILED",
+        ["SystemExit", "pipeline.py:5"],
+    ),
     "query function that fails": (
         PYTHON
         + "@dp.materialized_view\ndef m():\n    return spark.table('landing').where(1 / 0)\n",

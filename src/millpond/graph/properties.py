@@ -22,8 +22,12 @@ _LEFT_OUT = frozenset(
 
 
 def left_out(dataset: Dataset) -> tuple[str, ...]:
-    """Properties that the definition sets and the table does without."""
-    return tuple(key for key in dataset.table_properties if key.lower() in _LEFT_OUT)
+    """Properties that the definition turns on and the table does without."""
+    return tuple(
+        key
+        for key, value in dataset.table_properties.items()
+        if key.lower() in _LEFT_OUT and value.lower() not in {"false", "none"}
+    )
 
 
 def kept(dataset: Dataset) -> dict[str, str]:

@@ -290,7 +290,7 @@ class EmbeddedEngine:
                 frame = query.function()
             except MillpondError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise _explained(error, name=name, query=query) from error
         if not isinstance(frame, DataFrame):
             raise QueryFunctionResultError.of(name, frame, where=query.location)
@@ -357,7 +357,7 @@ def _started_beside(work: Callable[[], None]) -> Server:
     return started[0]
 
 
-def _explained(error: Exception, *, name: str, query: PythonQuery) -> MillpondError:
+def _explained(error: Exception | SystemExit, *, name: str, query: PythonQuery) -> MillpondError:
     """The error for an exception that a query function raised."""
     from pyspark.errors import PySparkException
 

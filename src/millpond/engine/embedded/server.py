@@ -20,9 +20,12 @@ TIME_ZONE = "spark.sql.session.timeZone"
 NO_RETRIES: tuple[Any, ...] = ()
 DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}
 # Parquet's statistics leave NaN out, and Sail trusts them: it skips rows with NaN, and where all
-# other values of a column are equal, it gives that value in the place of NaN.
+# other values of a column are equal, it gives that value in the place of NaN. Pages and
+# Bloom filters have settings of their own.
 _WITHOUT_STATISTICS = {
     "SAIL_EXECUTION__COLLECT_STATISTICS": "false",
+    "SAIL_PARQUET__BLOOM_FILTER_ON_READ": "false",
+    "SAIL_PARQUET__ENABLE_PAGE_INDEX": "false",
     "SAIL_PARQUET__PRUNING": "false",
 }
 # Sail walks a query by recursion, and a thread without stack left kills the process: the default
