@@ -1,0 +1,121 @@
+"""The Parquet files that hold rows of state: written sorted by the hash of their key, and read.
+
+The hash is a column of its own. Row groups are small, so that a lookup reads, by the bounds in the
+file's footer, only those that can hold one of its keys.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.delta import escape_glob, literal, quote
+from millpond.state.version import RowFile, StoredRows
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+HASH_COLUMN = "__hash"
+ROW_ID_COLUMN = "row_id"
+
+_ROW_GROUP_ROWS = 8192
+# Of smaller files nobody asks how many of their rows are dead: they are soon merged.
+_ROWS_WORTH_HALVING = 10_000
+_NEVER_US = (1 << 63) - 1
+
+
+def hash_sql(values: Iterable[str]) -> str:
+    """SQL for the hash of a key, the same for keys that are the same.
+
+    Null is the same as null, NaN as NaN, -0.0 as 0.0, inside structs and arrays, too. One of the 64
+    bits is given away for a signed integer, on whose bounds all readers of Parquet agree.
+    """
+    listed = ", ".join(values)
+    return f"CAST(hash({listed}) >> 1 AS BIGINT)" if listed else "CAST(0 AS BIGINT)"
+
+
+def write_rows(
+    connection: DuckDBPyConnection, select: str, *, stored: StoredRows, stem: Path
+) -> RowFile | None:
+    """Write rows to a new file, sorted by hash; `None` where there are none.
+
+    Args:
+        connection: Sorts them, and spills what does not fit into memory.
+        select: Gives `HASH_COLUMN`, the columns of `stored` and `ROW_ID_COLUMN`.
+        stored: What the rows belong to.
+        stem: Folder and beginning of the name of the file.
+    """
+    path = stem.with_name(f"{stem.name}-{uuid.uuid4().hex}.parquet")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _, rows, size_bytes, _, statistics, *_ = connection.execute(
+        f"COPY (SELECT * FROM ({select}) AS given ORDER BY {HASH_COLUMN}) "
+        f"TO {literal(str(path))} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, "
+        f"ROW_GROUP_SIZE {_ROW_GROUP_ROWS}, RETURN_STATS true)"
+    ).fetchall()[0]
+    if rows == 0:
+        # A file that no version names is removed with the rest of them.
+        return None
+    hashes = statistics[quote(HASH_COLUMN)]
+    due = {} if stored.due is None else statistics[quote(stored.due)]
+    never = int(due["null_count"]) if due else rows
+    return RowFile(
+        name=path.name,
+        rows=rows,
+        size_bytes=size_bytes,
+        hash_min=int(hashes["min"]),
+        hash_max=int(hashes["max"]),
+        due_min=int(due["min"]) if never < rows else None,
+        due_max=int(due["max"]) if never < rows else None,
+        due_half=_half_of_due(connection, path, stored=stored, rows=rows),
+        has_lasting=never > 0,
+    )
+
+
+def rows_sql(
+    stored: StoredRows, files: Sequence[RowFile], *, folder: Path, with_hash: bool = False
+) -> str:
+    """A SELECT of the live rows of some files: the columns of `stored`, and last `ROW_ID_COLUMN`.
+
+    Args:
+        stored: What the files belong to.
+        files: May be none.
+        folder: That they lie in.
+        with_hash: Whether to give `HASH_COLUMN`, first.
+    """
+    names = [HASH_COLUMN] if with_hash else []
+    names += [name for name, _ in stored.columns] + [ROW_ID_COLUMN]
+    if not files:
+        kinds = {**dict(stored.columns), HASH_COLUMN: "BIGINT", ROW_ID_COLUMN: "BIGINT"}
+        nothing = (f"CAST(NULL AS {kinds[name]}) AS {quote(name)}" for name in names)
+        return f"SELECT {', '.join(nothing)} WHERE false"
+    listed = ", ".join(literal(escape_glob(str(folder / file.name))) for file in files)
+    # Parquet's bounds leave NaN out, and DuckDB trusts them unless told.
+    return (
+        f"SELECT {', '.join(map(quote, names))} FROM read_parquet([{listed}], "
+        f"hive_partitioning = false, can_have_nan = true){_where_live(stored, files)}"
+    )
+
+
+def _where_live(stored: StoredRows, files: Sequence[RowFile]) -> str:
+    floor = stored.floor_us
+    if stored.due is None or floor is None:
+        return ""
+    if all(file.due_min is None or file.due_min > floor for file in files):
+        return ""
+    due = quote(stored.due)
+    return f" WHERE ({due} IS NULL OR {due} > {floor})"
+
+
+def _half_of_due(
+    connection: DuckDBPyConnection, path: Path, *, stored: StoredRows, rows: int
+) -> int | None:
+    """A time by which about half of the rows of a file are dead."""
+    if stored.due is None or rows < _ROWS_WORTH_HALVING:
+        return None
+    (half,) = connection.execute(
+        f"SELECT approx_quantile(coalesce({quote(stored.due)}, {_NEVER_US}), 0.5) "
+        f"FROM read_parquet({literal(escape_glob(str(path)))})"
+    ).fetchall()[0]
+    return None if half == _NEVER_US else int(half)
