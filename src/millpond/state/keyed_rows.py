@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +11,22 @@ from typing import TYPE_CHECKING
 from millpond.delta import quote
 from millpond.errors.state import StateIncompatibleError
 from millpond.names import path_segment
+from millpond.state.compaction import compact, rehash
 from millpond.state.row_files import (
     HASH_COLUMN,
+    ROW_GROUP_ROWS,
     ROW_ID_COLUMN,
     hash_sql,
     rows_sql,
     write_rows,
 )
-from millpond.state.version import StoredRows
+from millpond.state.version import RowFile, StoredRows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# A list of so few hashes tells DuckDB which row groups to read; to find it pays from so many rows.
-_FEW_KEYS = 1000
-_ROWS_WORTH_PRUNING = 100_000
+# So many hashes can be listed, which tells DuckDB the row groups to read.
+_FEW_KEYS = 2000
 
 
 class KeyedRows:
@@ -41,8 +43,8 @@ class KeyedRows:
         self, folder: Path, *, operator: str, part: str, stored: StoredRows | None
     ) -> None:
         self._folder = folder
+        self._stem = folder / path_segment(part)
         self._operator = operator
-        self._part = part
         self._stored = stored
         self._expires_us: int | None = None
 
@@ -110,8 +112,7 @@ class KeyedRows:
             StateIncompatibleError: Rows of other columns are stored.
         """
         self.declare(connection, select, keys=keys, due=due)
-        stored = self._stored
-        assert stored is not None
+        stored = self._hashed(connection)
         hashed = hash_sql(quote(key) for key in keys)
         written = write_rows(
             connection,
@@ -119,16 +120,18 @@ class KeyedRows:
             f"{stored.next_row_id - 1} + row_number() OVER () AS {ROW_ID_COLUMN} "
             f"FROM ({select}) AS rows",
             stored=stored,
-            stem=self._folder / path_segment(self._part),
+            stem=self._stem,
         )
         if written is None:
             return rows_sql(stored, [], folder=self._folder)
-        self._stored = replace(
+        added = rows_sql(replace(stored, floor_us=None), [written], folder=self._folder)
+        stored = replace(
             stored,
             next_row_id=stored.next_row_id + written.rows,
             runs=(*stored.runs, (written,)),
         )
-        return rows_sql(replace(stored, floor_us=None), [written], folder=self._folder)
+        self._stored = compact(connection, stored, stem=self._stem)
+        return added
 
     def matching(self, connection: DuckDBPyConnection, other: str, *, keys: Sequence[str]) -> str:
         """A SELECT of the live rows whose key equals that of a row of another query.
@@ -140,33 +143,27 @@ class KeyedRows:
             other: The other query. It is run more than once.
             keys: Its columns that make the key, in the order of the keys that were added.
         """
-        stored = self._stored
-        if stored is None:
+        if self._stored is None:
             return _NO_COLUMNS
+        stored = self._hashed(connection)
         kinds = dict(stored.columns)
         values = [
             f"CAST({quote(name)} AS {kinds[key]})"
             for key, name in zip(stored.keys, keys, strict=True)
         ]
-        wanted = ", ".join(f"{value} AS k{index}" for index, value in enumerate(values))
+        wanted = ", ".join(
+            [f"{hash_sql(values)} AS {HASH_COLUMN}"]
+            + [f"{value} AS k{index}" for index, value in enumerate(values)]
+        )
         same = "".join(
             f" AND stored.{quote(key)} IS NOT DISTINCT FROM wanted.k{index}"
             for index, key in enumerate(stored.keys)
         )
-        rows = rows_sql(stored, stored.files, folder=self._folder, with_hash=True)
-        if sum(file.rows for file in stored.files) > _ROWS_WORTH_PRUNING:
-            found = connection.execute(
-                f"SELECT DISTINCT {hash_sql(values)} FROM ({other}) AS other LIMIT {_FEW_KEYS + 1}"
-            ).fetchall()
-            if not found:
-                return rows_sql(stored, [], folder=self._folder)
-            if len(found) <= _FEW_KEYS:
-                listed = ", ".join(str(value) for (value,) in found)
-                rows = f"SELECT * FROM ({rows}) AS stored WHERE {HASH_COLUMN} IN ({listed})"
+        hashed = f"SELECT {wanted} FROM ({other}) AS other"
+        candidates = self._candidates(connection, stored, hashed)
         return (
-            f"SELECT stored.* EXCLUDE ({HASH_COLUMN}) FROM ({rows}) AS stored SEMI JOIN "
-            f"(SELECT {hash_sql(values)} AS {HASH_COLUMN}{', ' if wanted else ''}{wanted} "
-            f"FROM ({other}) AS other) AS wanted "
+            f"SELECT stored.* EXCLUDE ({HASH_COLUMN}) FROM ({candidates}) AS stored "
+            f"SEMI JOIN ({hashed}) AS wanted "
             f"ON stored.{HASH_COLUMN} = wanted.{HASH_COLUMN}{same}"
         )
 
@@ -197,6 +194,43 @@ class KeyedRows:
     def after_batch(self) -> StoredRows | None:
         """What is stored once the batch is over."""
         return None if self._stored is None else self._stored.expired(self._expires_us)
+
+    def _hashed(self, connection: DuckDBPyConnection) -> StoredRows:
+        """What is stored, with hashes as the DuckDB of this process computes them."""
+        import duckdb
+
+        assert self._stored is not None
+        if self._stored.hashed_by != duckdb.__version__:
+            self._stored = rehash(connection, self._stored, stem=self._stem)
+        return self._stored
+
+    def _candidates(self, connection: DuckDBPyConnection, stored: StoredRows, wanted: str) -> str:
+        """A SELECT, with `HASH_COLUMN`, of rows among which are all that have a wanted hash.
+
+        Many keys are in all row groups anyway, and DuckDB's join looks at them as fast.
+        """
+        files = stored.files
+        few = min(_FEW_KEYS, sum(file.rows for file in files) // (2 * ROW_GROUP_ROWS))
+        if few == 0:
+            return rows_sql(stored, files, folder=self._folder, with_hash=True)
+        found = connection.execute(
+            f"SELECT DISTINCT {HASH_COLUMN} FROM ({wanted}) AS wanted LIMIT {few + 1}"
+        ).fetchall()
+        if len(found) > few:
+            return rows_sql(stored, files, folder=self._folder, with_hash=True)
+        hashes = sorted(value for (value,) in found)
+        files = [file for file in files if _may_hold(file, hashes)]
+        rows = rows_sql(stored, files, folder=self._folder, with_hash=True)
+        if not files:
+            return rows
+        listed = ", ".join(map(str, hashes))
+        return f"SELECT * FROM ({rows}) AS stored WHERE {HASH_COLUMN} IN ({listed})"
+
+
+def _may_hold(file: RowFile, hashes: Sequence[int]) -> bool:
+    """Whether any of the hashes, in order, is within the bounds of a file."""
+    place = bisect_left(hashes, file.hash_min)
+    return place < len(hashes) and hashes[place] <= file.hash_max
 
 
 _NO_COLUMNS = f"SELECT CAST(NULL AS BIGINT) AS {ROW_ID_COLUMN} WHERE false"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HASH_COLUMN = "__hash"
 ROW_ID_COLUMN = "row_id"
 
-_ROW_GROUP_ROWS = 8192
+ROW_GROUP_ROWS = 8192
 # Of smaller files nobody asks how many of their rows are dead: they are soon merged.
 _ROWS_WORTH_HALVING = 10_000
 _NEVER_US = (1 << 63) - 1
@@ -52,7 +52,7 @@ def write_rows(
     _, rows, size_bytes, _, statistics, *_ = connection.execute(
         f"COPY (SELECT * FROM ({select}) AS given ORDER BY {HASH_COLUMN}) "
         f"TO {literal(str(path))} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, "
-        f"ROW_GROUP_SIZE {_ROW_GROUP_ROWS}, RETURN_STATS true)"
+        f"ROW_GROUP_SIZE {ROW_GROUP_ROWS}, RETURN_STATS true)"
     ).fetchall()[0]
     if rows == 0:
         # A file that no version names is removed with the rest of them.
