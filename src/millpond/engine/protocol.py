@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import StructType
 
+    from millpond.engine.shapes import Operator
+
 # Columns that a staged batch may carry beside the query's own. No query may name a column so.
 SEQUENCE_COLUMN = "__millpond_sequence"
 EXPECTATION_COLUMN = "__millpond_expectation_{index}"
@@ -95,6 +97,11 @@ class QueryPlan(Protocol):
     @property
     def reads(self) -> tuple[TableRead, ...]:
         """Every table that the query names, in the order of its text, streams and others."""
+        ...
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """What the query does, step by step, from its sources on."""
         ...
 
 

@@ -130,10 +130,20 @@ class FlowNotStreamingError(MillpondError, ValueError):
     sqlstate = "42000"
 
     @classmethod
-    def from_append(cls, flow: str, target: str, *, where: SourceLocation) -> Self:
+    def from_append(
+        cls,
+        flow: str,
+        target: str,
+        *,
+        where: SourceLocation,
+        source: str | None = None,
+        detail: str | None = None,
+    ) -> Self:
+        read = f"reads {source} as a whole" if source else "reads no stream"
         return cls(
-            f"Flow {flow} feeds the streaming table {target}, but its query reads no stream.",
+            f"Flow {flow} feeds the streaming table {target}, but its query {read}.",
             where=where,
+            detail=detail,
             hint="read the source with STREAM(..) or spark.readStream; for a batch query that runs "
             "once say INSERT ONCE or once=True, or make the table a materialized view",
         )

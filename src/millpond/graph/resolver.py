@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, DatasetKind, Flow, FlowKind, Language, Pipeline
@@ -20,7 +20,8 @@ from millpond.engine.protocol import (
     QueryPlan,
     TableRead,
 )
-from millpond.errors import MillpondError
+from millpond.engine.shapes import Operator, OperatorKind, check_replace_using
+from millpond.errors import MillpondError, SourceLocation
 from millpond.errors.graph import (
     CircularDependencyError,
     FlowIsStreamingError,
@@ -131,7 +132,9 @@ class _Resolver:
         with self._engine.defining(bind):
             plan = self._engine.plan(flow.query)
         streams, inputs, upstream = self._follow(plan, reader=flow.name)
-        kind = _checked_kind(flow, dataset, streams=bool(streams))
+        kind = _checked_kind(flow, dataset, plan, streams=bool(streams))
+        if kind is FlowKind.REPLACE_USING:
+            check_replace_using(self._operators(plan, reader=flow.name), flow=flow.name)
         schema = self._engine.schema(plan, bind)
         names = schemas.declared_names(dataset, flow, schema)
         if names:
@@ -156,6 +159,16 @@ class _Resolver:
                 sequence_column=order.sequence_column,
             )
         return resolved
+
+    def _operators(self, plan: QueryPlan, *, reader: str) -> Iterator[Operator]:
+        """What a plan does, and what the views do that it reads."""
+        yield from plan.operators
+        for read in plan.reads:
+            source = self._catalog.find(read, reader=reader)
+            if isinstance(source, PipelineSource):
+                found = self._upstream(source.dataset, read)
+                if not found.dataset.kind.is_stored:
+                    yield from self._operators(found.flows[0].plan, reader=str(found.name))
 
     def _bind(self, read: TableRead, *, reader: str) -> Input:
         """The input that is enough to analyse a query: the columns of what it reads."""
@@ -237,10 +250,21 @@ def _check_view_read(found: ResolvedDataset, read: TableRead, *, reader: str) ->
         )
 
 
-def _checked_kind(flow: Flow, dataset: Dataset, *, streams: bool) -> FlowKind:
+def _first_source(plan: QueryPlan, flow: Flow) -> tuple[str | None, SourceLocation, str | None]:
+    """What a query that reads no stream reads instead, and where; or the query's own place."""
+    for operator in plan.operators:
+        if operator.kind is OperatorKind.SOURCE:
+            return operator.name, operator.where or flow.location, operator.detail
+    return None, flow.location, None
+
+
+def _checked_kind(flow: Flow, dataset: Dataset, plan: QueryPlan, *, streams: bool) -> FlowKind:
     """The kind of flow that the query makes it, or an error where the two don't fit."""
     if flow.kind is FlowKind.REPLACE_USING and not streams:
-        raise ReplaceUsingNotStreamingError.from_flow(flow.name, where=flow.location)
+        source, where, detail = _first_source(plan, flow)
+        raise ReplaceUsingNotStreamingError.from_flow(
+            flow.name, source=source, where=where, detail=detail
+        )
     if flow.kind is FlowKind.MATERIALIZED_VIEW and streams:
         raise FlowIsStreamingError.from_flow(
             flow.name, kind="the query of a materialized view", where=flow.location
@@ -257,5 +281,8 @@ def _checked_kind(flow: Flow, dataset: Dataset, *, streams: bool) -> FlowKind:
         own = flow.name == str(dataset.name)
         if flow.language is Language.PYTHON and own:
             return FlowKind.MATERIALIZED_VIEW
-        raise FlowNotStreamingError.from_append(flow.name, str(flow.target), where=flow.location)
+        source, where, detail = _first_source(plan, flow)
+        raise FlowNotStreamingError.from_append(
+            flow.name, str(flow.target), source=source, where=where, detail=detail
+        )
     return flow.kind

@@ -11,7 +11,7 @@ from pyspark.sql.connect import proto
 
 from millpond.engine.connect.call_sites import call_site
 from millpond.engine.connect.functions import RegisteredFunctions
-from millpond.engine.connect.plan import InputRelation, plan_of_relation
+from millpond.engine.connect.plan import InputRelation, plan_of_relation, sets_watermark
 from millpond.engine.protocol import Binder, TableRead
 from millpond.engine.sqltext.analysis import CanRead
 from millpond.errors import SourceLocation
@@ -72,6 +72,10 @@ class DefinitionGuard:
     def is_streaming(self, plan: Any) -> bool:
         return bool(self._read(plan.root).is_streaming)
 
+    def has_watermark(self, read: TableRead) -> bool:
+        """Whether a stream is a view that sets a watermark, as far as anybody knows now."""
+        return bool(self._binders) and sets_watermark(self._binders[-1], read)
+
     def _read(self, relation: Any) -> Any:
         site = call_site()
         return plan_of_relation(
@@ -79,6 +83,7 @@ class DefinitionGuard:
             location=site.location if site else _NOWHERE,
             can_read=self._can_read,
             aggregates=self._functions.aggregates,
+            has_watermark=self.has_watermark,
             catalog=self._defaults[-1].catalog,
             schema=self._defaults[-1].schema,
         )

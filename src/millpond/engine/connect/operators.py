@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql.connect import proto
@@ -15,8 +15,9 @@ from millpond.engine.connect.call_sites import site_of
 from millpond.engine.connect.functions import AGGREGATING
 from millpond.engine.connect.messages import input_relations, own_expressions
 from millpond.engine.connect.reads import FileRead, location_of
+from millpond.engine.connect.subqueries import forms_in, is_total
 from millpond.engine.protocol import TableRead
-from millpond.engine.shapes import JoinType, Operator, OperatorKind
+from millpond.engine.shapes import JoinType, Operator, OperatorKind, Rows, SubqueryForm
 from millpond.engine.shapes.functions import kind_of_function
 from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import outline
@@ -24,7 +25,8 @@ from millpond.engine.sqltext.parsing import parse_query
 from millpond.errors.engine import UnsupportedReadError
 from millpond.sql.tokens import identifier_value
 
-_KINDS = {
+# What each kind of relation does. Those with a function of their own below are left out.
+KINDS: Mapping[str, OperatorKind] = {
     **dict.fromkeys(
         (
             "project",
@@ -47,18 +49,54 @@ _KINDS = {
         ),
         OperatorKind.STATELESS,
     ),
-    "deduplicate": OperatorKind.DISTINCT,
+    # Rows that are given, counted out, or made by a function.
+    **dict.fromkeys(
+        (
+            "local_relation",
+            "cached_local_relation",
+            "chunked_cached_local_relation",
+            "range",
+            "unresolved_table_valued_function",
+            "common_inline_user_defined_table_function",
+            "common_inline_user_defined_data_source",
+        ),
+        OperatorKind.SOURCE,
+    ),
     "limit": OperatorKind.LIMIT,
-    "offset": OperatorKind.LIMIT,
-    "tail": OperatorKind.LIMIT,
+    "offset": OperatorKind.OFFSET,
+    "tail": OperatorKind.OFFSET,
     "sort": OperatorKind.SORT,
     "with_watermark": OperatorKind.WATERMARK,
     "sample": OperatorKind.SAMPLE,
     "sample_by": OperatorKind.SAMPLE,
-    "lateral_join": OperatorKind.LATERAL_JOIN,
-    "group_map": OperatorKind.AGGREGATION,
-    "co_group_map": OperatorKind.AGGREGATION,
+    "co_group_map": OperatorKind.GROUP_FUNCTION,
     "apply_in_pandas_with_state": OperatorKind.STATEFUL_FUNCTION,
+    "collect_metrics": OperatorKind.METRICS,
+    **dict.fromkeys(
+        ("summary", "describe", "crosstab", "cov", "corr", "approx_quantile", "freq_items"),
+        OperatorKind.AGGREGATION,
+    ),
+    **dict.fromkeys(
+        (
+            "transpose",
+            "as_of_join",
+            "nearest_by_join",
+            "show_string",
+            "html_string",
+            "cached_remote_relation",
+            "catalog",
+            "ml_relation",
+            "extension",
+            "unknown",
+        ),
+        OperatorKind.UNKNOWN,
+    ),
+}
+_GROUPINGS = {
+    proto.Aggregate.GROUP_TYPE_ROLLUP: OperatorKind.SUBTOTALS,
+    proto.Aggregate.GROUP_TYPE_CUBE: OperatorKind.SUBTOTALS,
+    proto.Aggregate.GROUP_TYPE_GROUPING_SETS: OperatorKind.SUBTOTALS,
+    proto.Aggregate.GROUP_TYPE_PIVOT: OperatorKind.PIVOT,
 }
 _JOIN_TYPES = {
     proto.Join.JOIN_TYPE_INNER: JoinType.INNER,
@@ -69,6 +107,24 @@ _JOIN_TYPES = {
     proto.Join.JOIN_TYPE_LEFT_SEMI: JoinType.SEMI,
     proto.Join.JOIN_TYPE_LEFT_ANTI: JoinType.ANTI,
 }
+# Expressions that look at one row, whatever is inside them.
+PLAIN_EXPRESSIONS = frozenset(
+    {
+        "literal",
+        "unresolved_attribute",
+        "unresolved_star",
+        "unresolved_regex",
+        "unresolved_extract_value",
+        "unresolved_named_lambda_variable",
+        "alias",
+        "cast",
+        "sort_order",
+        "lambda_function",
+        "update_fields",
+        "named_argument_expression",
+        "direct_shuffle_partition_id",
+    }
+)
 # What a leaf of a plan reads.
 Source = TableRead | TextAnalysis | FileRead
 _MAY_HOLD_QUERY = re.compile(r"\b(select|from|values|table)\b", re.IGNORECASE)
@@ -76,16 +132,16 @@ _MAY_HOLD_QUERY = re.compile(r"\b(select|from|values|table)\b", re.IGNORECASE)
 
 def describe(
     relation: Any, sources: Sequence[Source], aggregates: Collection[str] = ()
-) -> tuple[list[Operator], bool]:
-    """The operators of a plan, and whether its rows are a stream.
+) -> tuple[list[Operator], Rows]:
+    """The operators of a plan, and what is known of its rows.
 
     Args:
         sources: What its leaves read, in order.
         aggregates: The user's own aggregate functions, in lower case.
     """
     description = _Description(iter(sources), aggregates)
-    streaming = description.relation(relation, {})
-    return description.operators, streaming
+    rows = description.relation(relation, {})
+    return description.operators, rows
 
 
 @dataclass
@@ -93,98 +149,124 @@ class _Description:
     sources: Iterator[Source]
     aggregates: Collection[str]
     operators: list[Operator] = field(default_factory=list)
+    # By the number of a subquery's plan, the operators that stand for its uses.
+    subqueries: dict[int, list[int]] = field(default_factory=dict)
 
-    def relation(self, relation: Any, external: dict[str, bool]) -> bool:
-        """Describe a relation and all below it. Returns whether its rows are a stream."""
+    def relation(self, relation: Any, external: Mapping[str, Rows]) -> Rows:
+        """Describe a relation and all below it. Returns what is known of its rows."""
         kind = relation.WhichOneof("rel_type")
         if kind == "read":
-            source = next(self.sources)
-            return isinstance(source, TableRead) and source.streaming
+            return self._read(relation, next(self.sources))
         if kind == "with_relations":
             return self._with_relations(relation.with_relations, external)
         if kind == "sql":
-            return self._text(relation, external)
+            return self._text(relation, next(self.sources), external)
         inputs = tuple(self.relation(child, external) for child in input_relations(relation))
-        self._step(relation, kind or "", inputs)
-        self._expressions(relation, any(inputs))
-        return any(inputs)
+        rows = Rows.of_inputs(inputs)
+        self._step(relation, kind or "unknown", inputs)
+        self._expressions(relation, rows)
+        if kind == "with_watermark":
+            return replace(rows, watermark=rows.streaming)
+        return rows
 
-    def _with_relations(self, node: Any, external: dict[str, bool]) -> bool:
+    def _read(self, relation: Any, source: Source) -> Rows:
+        rows, name = Rows(), ""
+        if isinstance(source, TableRead):
+            rows, name = Rows.of_read(source), ".".join(source.name)
+        self._add(OperatorKind.SOURCE, name or _called(relation, "read"), relation, (rows,))
+        return rows
+
+    def _with_relations(self, node: Any, external: Mapping[str, Rows]) -> Rows:
         """A query with DataFrames that it refers to by name, or in subqueries."""
         # The leaves come in the order of the message: the root first.
-        names = [
-            reference.subquery_alias.alias
-            for reference in node.references
-            if reference.WhichOneof("rel_type") == "subquery_alias"
-        ]
-        if not names or node.root.WhichOneof("rel_type") != "sql":
-            root = self.relation(node.root, external)
-            inner = tuple(self.relation(reference, external) for reference in node.references)
-            self._add(OperatorKind.SUBQUERY, "A subquery", node.root, (root, *inner))
-            return root or any(inner)
-        analysis = next(self.sources)
-        referenced = {
-            reference.subquery_alias.alias: self.relation(reference, external)
-            for reference in node.references
-        }
-        return self._analysed(node.root, analysis, {**external, **referenced})
+        if node.root.WhichOneof("rel_type") == "sql":
+            analysis = next(self.sources)
+            named = {
+                reference.subquery_alias.alias: self.relation(reference, external)
+                for reference in node.references
+            }
+            return self._text(node.root, analysis, {**external, **named})
+        root = self.relation(node.root, external)
+        for reference in node.references:
+            inner = self.relation(reference, external)
+            uses = self.subqueries.pop(reference.common.plan_id, [])
+            for index in uses:
+                self._complete(index, inner, reference)
+            if inner.streaming and not uses:
+                self._add(OperatorKind.SUBQUERY, "A subquery", node.root, (root, inner))
+            root = Rows.of_inputs((root, inner)) if inner.streaming else root
+        return root
 
-    def _text(self, relation: Any, external: dict[str, bool]) -> bool:
-        return self._analysed(relation, next(self.sources), external)
+    def _complete(self, index: int, inner: Rows, reference: Any) -> None:
+        """Add what only a subquery's own plan tells to the operator of one of its uses."""
+        use = self.operators[index]
+        if use.subquery is SubqueryForm.EXISTS and is_total(reference):
+            use = replace(
+                use, name="EXISTS with an aggregate", subquery=SubqueryForm.EXISTS_OF_TOTAL
+            )
+        self.operators[index] = replace(use, inputs=(*use.inputs[:1], inner))
 
-    def _analysed(self, relation: Any, analysis: Source, external: dict[str, bool]) -> bool:
+    def _text(self, relation: Any, analysis: Source, external: Mapping[str, Rows]) -> Rows:
         if not isinstance(analysis, TextAnalysis):
             message = "a text without an analysis"
             raise TypeError(message)
-        found, streaming = analysis.operators(
-            external, reads_stream=lambda read: read.streaming, aggregates=self.aggregates
-        )
+        found, rows = analysis.describe(external, aggregates=self.aggregates)
         self.operators.extend(found)
-        self._expressions(relation, streaming)
-        return streaming
+        self._expressions(relation, rows)
+        return rows
 
-    def _step(self, relation: Any, kind: str, inputs: tuple[bool, ...]) -> None:
+    def _step(self, relation: Any, kind: str, inputs: tuple[Rows, ...]) -> None:
         join_type = None
-        found = _KINDS.get(kind, OperatorKind.UNKNOWN)
+        found = KINDS.get(kind, OperatorKind.UNKNOWN)
         if kind == "join":
             join_type = _JOIN_TYPES.get(relation.join.join_type)
             found = OperatorKind.UNKNOWN if join_type is None else OperatorKind.JOIN
-        elif kind == "set_op":
-            found = _set_operation(relation.set_op)
-        elif kind == "aggregate":
-            pivots = relation.aggregate.group_type == proto.Aggregate.GROUP_TYPE_PIVOT
-            found = OperatorKind.PIVOT if pivots else OperatorKind.AGGREGATION
-        elif kind == "lateral_join" and _is_generator(relation.lateral_join.right):
-            found = OperatorKind.GENERATOR
+        elif kind in _KINDS_OF_NODE:
+            found = _KINDS_OF_NODE[kind](getattr(relation, kind))
         self._add(found, _called(relation, kind), relation, inputs, join_type=join_type)
 
-    def _expressions(self, relation: Any, streaming: bool) -> None:
+    def _expressions(self, relation: Any, rows: Rows) -> None:
+        # What a grouping aggregates is part of it.
+        aggregates = relation.WhichOneof("rel_type") == "aggregate"
+        forms = forms_in(relation)
         for expression in own_expressions(relation):
             kind = expression.WhichOneof("expr_type")
-            if kind == "expression_string":
-                self._expression_text(relation, expression.expression_string.expression, streaming)
-            elif kind == "window":
-                name = "A window function"
-                self._add(OperatorKind.WINDOW_FUNCTION, name, relation, (streaming,))
-            elif kind == "unresolved_function":
-                self._function(relation, expression.unresolved_function.function_name, streaming)
-            elif kind == "call_function":
-                self._function(relation, expression.call_function.function_name, streaming)
-            elif kind == "common_inline_user_defined_function":
+            if kind in PLAIN_EXPRESSIONS:
+                continue
+            if kind == "subquery_expression":
+                self._subquery(relation, expression.subquery_expression.plan_id, rows, forms)
+                continue
+            for found, name in self._found(relation, expression, kind):
+                if not (aggregates and found is OperatorKind.AGGREGATION):
+                    self._add(found, name, relation, (rows,))
+
+    def _found(
+        self, relation: Any, expression: Any, kind: str | None
+    ) -> Iterator[tuple[OperatorKind, str]]:
+        """What an expression does that looks at more than one row."""
+        match kind:
+            case "expression_string":
+                yield from self._in_text(relation, expression.expression_string.expression)
+            case "window":
+                yield OperatorKind.WINDOW_FUNCTION, "A window function"
+            case "unresolved_function" | "call_function":
+                yield from self._function(getattr(expression, kind).function_name)
+            case "common_inline_user_defined_function":
                 function = expression.common_inline_user_defined_function
                 if function.python_udf.eval_type in AGGREGATING:
                     name = f"The aggregate function {function.function_name}()"
-                    self._add(OperatorKind.AGGREGATION, name, relation, (streaming,))
-            elif kind == "subquery_expression":
-                self._add(OperatorKind.SUBQUERY, "A subquery", relation, (streaming,))
+                    yield OperatorKind.AGGREGATION, name
+            case _:
+                name = (kind or "unknown").replace("_", " ")
+                yield OperatorKind.UNKNOWN, f"An expression of the kind {name}"
 
-    def _function(self, relation: Any, name: str, streaming: bool) -> None:
+    def _function(self, name: str) -> Iterator[tuple[OperatorKind, str]]:
         kind = kind_of_function(name, self.aggregates)
         if kind is not None:
-            self._add(kind, f"{name}()", relation, (streaming,))
+            yield kind, f"{name}()"
 
-    def _expression_text(self, relation: Any, text: str, streaming: bool) -> None:
-        """Describe an expression that was given as text, as to `expr` and `filter`."""
+    def _in_text(self, relation: Any, text: str) -> Iterator[tuple[OperatorKind, str]]:
+        """Look into an expression that was given as text, as to `expr` and `filter`."""
         if _MAY_HOLD_QUERY.search(text):
             tree = parse_query(f"SELECT {text}")
             if isinstance(tree, ParseError) or len(list(tree.find_all(exp.Query))) > 1:
@@ -196,22 +278,32 @@ class _Description:
         found = outline(f"SELECT {text}")
         for block in {id(block): block for block in found.owner}.values():
             if "OVER" in block.words:
-                self._add(OperatorKind.WINDOW_FUNCTION, "A window function", relation, (streaming,))
+                yield OperatorKind.WINDOW_FUNCTION, "A window function"
             for index in block.calls:
                 if not found.is_quantifier(index):
-                    self._function(relation, identifier_value(found.tokens[index]), streaming)
+                    yield from self._function(identifier_value(found.tokens[index]))
+
+    def _subquery(
+        self, relation: Any, plan_id: int, rows: Rows, forms: Mapping[int, SubqueryForm]
+    ) -> None:
+        form = forms.get(plan_id)
+        name = "IN with a subquery" if form is SubqueryForm.IN_VALUE else "A subquery"
+        self.subqueries.setdefault(plan_id, []).append(len(self.operators))
+        self._add(OperatorKind.SUBQUERY, name, relation, (rows,), subquery=form)
 
     def _add(
         self,
         kind: OperatorKind,
         name: str,
         relation: Any,
-        streaming: tuple[bool, ...],
+        inputs: tuple[Rows, ...],
         *,
         join_type: JoinType | None = None,
+        subquery: SubqueryForm | None = None,
     ) -> None:
+        where = location_of(relation)
         self.operators.append(
-            Operator(kind, name, streaming, join_type=join_type, where=location_of(relation))
+            Operator(kind, name, inputs, join_type=join_type, subquery=subquery, where=where)
         )
 
 
@@ -227,5 +319,35 @@ def _set_operation(node: Any) -> OperatorKind:
     return OperatorKind.UNION_ALL if node.is_all else OperatorKind.UNION_DISTINCT
 
 
-def _is_generator(relation: Any) -> bool:
-    return bool(relation.WhichOneof("rel_type") == "unresolved_table_valued_function")
+def _aggregate(node: Any) -> OperatorKind:
+    if node.group_type != proto.Aggregate.GROUP_TYPE_GROUPBY:
+        return _GROUPINGS.get(node.group_type, OperatorKind.UNKNOWN)
+    return OperatorKind.GROUPING if node.grouping_expressions else OperatorKind.AGGREGATION
+
+
+def _deduplicate(node: Any) -> OperatorKind:
+    if node.within_watermark:
+        return OperatorKind.DISTINCT_WITHIN_WATERMARK
+    return OperatorKind.DISTINCT
+
+
+def _lateral_join(node: Any) -> OperatorKind:
+    """A join with rows that a generator makes of each row, or a subquery for each row."""
+    is_generator = node.right.WhichOneof("rel_type") == "unresolved_table_valued_function"
+    return OperatorKind.GENERATOR if is_generator else OperatorKind.LATERAL_JOIN
+
+
+def _group_map(node: Any) -> OperatorKind:
+    keeps_state = node.HasField("transform_with_state_info") or node.is_map_groups_with_state
+    return OperatorKind.STATEFUL_FUNCTION if keeps_state else OperatorKind.GROUP_FUNCTION
+
+
+_KINDS_OF_NODE = {
+    "set_op": _set_operation,
+    "aggregate": _aggregate,
+    "deduplicate": _deduplicate,
+    "lateral_join": _lateral_join,
+    "group_map": _group_map,
+}
+# Every kind of relation whose meaning over a stream was decided, one way or the other.
+DECIDED = frozenset({*KINDS, *_KINDS_OF_NODE, "join", "read", "sql", "with_relations"})

@@ -14,7 +14,7 @@ from millpond.engine.connect.operators import Source, describe
 from millpond.engine.connect.reads import FileRead, location_of, table_read
 from millpond.engine.connect.view_rows import kept_rows
 from millpond.engine.protocol import Binder, DeltaInput, Input, PlanInput, TableRead
-from millpond.engine.shapes import check
+from millpond.engine.shapes import HasWatermark, Operator, OperatorKind, check, no_watermark
 from millpond.engine.sqltext.analysis import CanRead, TextAnalysis, analyse
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import SourceLocation
@@ -37,6 +37,7 @@ class ConnectPlan:
         sources: For each leaf in order: a read, the text of a query, or files that the engine
             reads by itself.
         is_streaming: Whether its rows are a stream.
+        operators: What it does, step by step.
     """
 
     relation: Any
@@ -44,6 +45,7 @@ class ConnectPlan:
     sources: tuple[Source, ...]
     is_streaming: bool = False
     text: QueryText | None = None
+    operators: tuple[Operator, ...] = ()
 
     @property
     def reads(self) -> tuple[TableRead, ...]:
@@ -72,9 +74,16 @@ class ConnectPlan:
 
 
 def plan_of_text(
-    query: SqlQuery, *, can_read: CanRead, aggregates: Collection[str] = ()
+    query: SqlQuery,
+    *,
+    can_read: CanRead,
+    aggregates: Collection[str] = (),
+    has_watermark: HasWatermark = no_watermark,
 ) -> ConnectPlan:
     """The plan of an SQL query.
+
+    Args:
+        has_watermark: Whether a stream is a view that sets a watermark.
 
     Raises:
         MillpondError: It can't be read, or does what no flow supports.
@@ -84,9 +93,11 @@ def plan_of_text(
     analysis = analyse(text, can_read=can_read)
     for read in analysis.reads:
         _check_options(read)
-    operators, streaming = analysis.operators({}, reads_stream=_reads_stream, aggregates=aggregates)
-    check(operators)
-    return ConnectPlan(relation, query.location, (analysis,), streaming, text)
+    operators, rows = analysis.describe({}, aggregates=aggregates)
+    check(operators, has_watermark=has_watermark)
+    return ConnectPlan(
+        relation, query.location, (analysis,), rows.streaming, text, tuple(operators)
+    )
 
 
 def plan_of_relation(
@@ -95,10 +106,14 @@ def plan_of_relation(
     location: SourceLocation,
     can_read: CanRead,
     aggregates: Collection[str] = (),
+    has_watermark: HasWatermark = no_watermark,
     catalog: str | None = None,
     schema: str | None = None,
 ) -> ConnectPlan:
     """The plan of a DataFrame.
+
+    Args:
+        has_watermark: Whether a stream is a view that sets a watermark.
 
     Raises:
         MillpondError: It reads what can't be read, or does what no flow supports.
@@ -111,9 +126,9 @@ def plan_of_relation(
     plan = ConnectPlan(relation, location, tuple(sources))
     for read in plan.reads:
         _check_options(read)
-    operators, streaming = describe(relation, sources, aggregates)
-    check(operators)
-    return replace(plan, is_streaming=streaming)
+    operators, rows = describe(relation, sources, aggregates)
+    check(operators, has_watermark=has_watermark)
+    return replace(plan, is_streaming=rows.streaming, operators=tuple(operators))
 
 
 def _source(
@@ -151,8 +166,14 @@ def _externals(relation: Any) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reads_stream(read: TableRead) -> bool:
-    return read.streaming
+def sets_watermark(binder: Binder, read: TableRead) -> bool:
+    """Whether what a read is bound to is a view that sets a watermark, or reads one that does."""
+    found = binder(read)
+    if not isinstance(found, PlanInput) or not isinstance(found.plan, ConnectPlan):
+        return False
+    if any(operator.kind is OperatorKind.WATERMARK for operator in found.plan.operators):
+        return True
+    return any(sets_watermark(binder, inner) for inner in found.plan.reads if inner.streaming)
 
 
 class _Binding:

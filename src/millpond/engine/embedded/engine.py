@@ -120,7 +120,10 @@ class EmbeddedEngine:
 
         if isinstance(query, SqlQuery):
             return plan_of_text(
-                query, can_read=self._can_read, aggregates=self._functions.aggregates
+                query,
+                can_read=self._can_read,
+                aggregates=self._functions.aggregates,
+                has_watermark=self._guard.has_watermark,
             )
         frame = self._call(query)
         relation = frame._plan.to_proto(self._session.client).root  # noqa: SLF001 - the plan itself
@@ -129,6 +132,7 @@ class EmbeddedEngine:
             location=query.location,
             can_read=self._can_read,
             aggregates=self._functions.aggregates,
+            has_watermark=self._guard.has_watermark,
             catalog=query.catalog,
             schema=query.schema,
         )

@@ -4,7 +4,25 @@ A rule answers for the kinds it lists, with a refusal or with `None`. A kind wit
 refused: what the analysis does not know must not give a wrong table.
 """
 
-from millpond.engine.shapes.check import check
-from millpond.engine.shapes.operator import JoinType, Operator, OperatorKind, Refusal
+from millpond.engine.shapes.check import HasWatermark, check, check_replace_using, no_watermark
+from millpond.engine.shapes.operator import (
+    JoinType,
+    Operator,
+    OperatorKind,
+    Refusal,
+    Rows,
+    SubqueryForm,
+)
 
-__all__ = ["JoinType", "Operator", "OperatorKind", "Refusal", "check"]
+__all__ = [
+    "HasWatermark",
+    "JoinType",
+    "Operator",
+    "OperatorKind",
+    "Refusal",
+    "Rows",
+    "SubqueryForm",
+    "check",
+    "check_replace_using",
+    "no_watermark",
+]

@@ -1,14 +1,20 @@
-"""SELECT DISTINCT, distinct() and dropDuplicates()."""
+"""SELECT DISTINCT, distinct(), dropDuplicates() and dropDuplicatesWithinWatermark()."""
 
 from millpond.engine.shapes.operator import Operator, OperatorKind, Refusal
 
-KINDS = (OperatorKind.DISTINCT,)
+KINDS = (OperatorKind.DISTINCT, OperatorKind.DISTINCT_WITHIN_WATERMARK)
 
 
-def refusal(_operator: Operator) -> Refusal | None:
-    """Rows of earlier batches would have to be remembered."""
-    return Refusal(
-        reason="it must remember the rows of all earlier batches",
-        instead="take duplicates out in a materialized view that reads the target table, or let "
-        "a REPLACE USING flow keep the newest rows of each key",
-    )
+def refusal(operator: Operator) -> Refusal | None:
+    """Each row comes out once in the life of the stream, or in the time that its watermark gives.
+
+    Without a watermark every key is remembered for ever, which Structured Streaming allows as well.
+    """
+    if operator.kind is OperatorKind.DISTINCT_WITHIN_WATERMARK and not operator.has_watermark:
+        return Refusal(
+            reason="no watermark says how long a row is remembered",
+            instead="set one below, withWatermark('ts', '10 minutes'), or use dropDuplicates(), "
+            "which remembers all",
+            unless_watermark=True,
+        )
+    return None

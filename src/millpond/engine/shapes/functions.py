@@ -1,4 +1,4 @@
-"""Names of functions that look at more than one row, in lower case."""
+"""Names of functions that do more than look at one row, in lower case."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ AGGREGATES = keywords(
 WINDOW_FUNCTIONS = keywords(
     "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number"
 )
-TIME_WINDOWS = frozenset({"window", "session_window", "window_time"})
+_OTHERS = {
+    **dict.fromkeys(("window", "session_window", "window_time"), OperatorKind.TIME_WINDOW),
+    "monotonically_increasing_id": OperatorKind.ROW_NUMBERING,
+}
 GENERATORS = keywords(
     """
     explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple
@@ -48,6 +51,4 @@ def kind_of_function(name: str, aggregates: Collection[str] = ()) -> OperatorKin
         return OperatorKind.AGGREGATION
     if folded in WINDOW_FUNCTIONS:
         return OperatorKind.WINDOW_FUNCTION
-    if folded in TIME_WINDOWS:
-        return OperatorKind.TIME_WINDOW
-    return None
+    return _OTHERS.get(folded)

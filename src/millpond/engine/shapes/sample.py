@@ -6,8 +6,8 @@ KINDS = (OperatorKind.SAMPLE,)
 
 
 def refusal(_operator: Operator) -> Refusal | None:
-    """A batch that runs again after a failure must give the same rows."""
+    """How many rows are taken, and which, is a matter of all rows. Spark refuses it, too."""
     return Refusal(
-        reason="a batch that runs again would give other rows",
+        reason="a sample is taken of a whole table, and a stream comes in batches",
         instead="filter by a hash of a column, such as pmod(xxhash64(id), 10) = 0",
     )

@@ -2,18 +2,18 @@
 
 from millpond.engine.shapes.operator import Operator, OperatorKind, Refusal
 
-KINDS = (OperatorKind.WATERMARK, OperatorKind.TIME_WINDOW, OperatorKind.STATEFUL_FUNCTION)
+KINDS = (OperatorKind.WATERMARK, OperatorKind.TIME_WINDOW)
+
+NO_WATERMARK = Refusal(
+    reason="a time window needs a watermark, which says when the window is complete",
+    instead="set one on the column below, WATERMARK ts DELAY OF INTERVAL 10 MINUTES or "
+    "withWatermark('ts', '10 minutes')",
+    unless_watermark=True,
+)
 
 
 def refusal(operator: Operator) -> Refusal | None:
-    """State that lives as long as event time allows is not kept."""
-    if operator.kind is OperatorKind.STATEFUL_FUNCTION:
-        return Refusal(
-            reason="it keeps state of its own between batches",
-            instead="compute it in a materialized view that reads the target table",
-        )
-    return Refusal(
-        reason="state over event time is not kept between batches",
-        instead="leave it out; group by window() in a materialized view that reads the target "
-        "table",
-    )
+    """A watermark can always be set."""
+    if operator.kind is OperatorKind.TIME_WINDOW and not operator.has_watermark:
+        return NO_WATERMARK
+    return None

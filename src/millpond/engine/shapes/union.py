@@ -14,8 +14,8 @@ def refusal(operator: Operator) -> Refusal | None:
         )
     if operator.kind is OperatorKind.UNION_DISTINCT:
         return Refusal(
-            reason="it must remember the rows of all earlier batches",
-            instead="write UNION ALL",
+            reason="streams are put together by UNION ALL only",
+            instead="write UNION ALL, or SELECT DISTINCT over a subquery with UNION ALL",
         )
     if not all(operator.streaming):
         return Refusal(

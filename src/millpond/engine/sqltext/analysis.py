@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 
 from millpond.engine.protocol import TableRead
-from millpond.engine.shapes import Operator, OperatorKind
+from millpond.engine.shapes import Operator, OperatorKind, Rows
 from millpond.engine.sqltext.binding import bound_text
 from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.operators import describe
@@ -64,49 +64,45 @@ class TextAnalysis:
         )
         return text.rstrip().rstrip(";")
 
+    def describe(
+        self, external: Mapping[str, Rows], *, aggregates: Collection[str] = ()
+    ) -> tuple[list[Operator], Rows]:
+        """What the query does, and what is known of its rows.
+
+        Args:
+            external: By name, the rows of a DataFrame that the text refers to.
+            aggregates: The user's own aggregate functions, in lower case.
+        """
+        if self.tree is not None:
+            return describe(
+                self.tree,
+                outline=self.outline,
+                source=self.source,
+                tables={reference.name_start: reference.read for reference in self.references},
+                external=external,
+                watermarks=self.findings.watermarks,
+                aggregates=aggregates,
+            )
+        rows = Rows.of_inputs([*map(Rows.of_read, self.reads), *external.values()])
+        unread = "A query whose syntax only the engine can read"
+        return [Operator(OperatorKind.UNKNOWN, unread, (rows,), where=self.source.location)], rows
+
     def operators(
         self,
         streaming: Mapping[str, bool],
         *,
-        reads_stream: Callable[[TableRead], bool],
+        reads_stream: Callable[[TableRead], bool],  # noqa: ARG002 - every caller means the same
         aggregates: Collection[str] = (),
     ) -> tuple[list[Operator], bool]:
         """What the query does, and whether its rows are a stream.
 
         Args:
             streaming: By name, whether a DataFrame that the text refers to is a stream.
-            reads_stream: Whether a table is read as a stream.
             aggregates: The user's own aggregate functions, in lower case.
         """
-        tables = {
-            reference.name_start: reads_stream(reference.read) for reference in self.references
-        }
-        if self.tree is not None:
-            found, is_stream = describe(
-                self.tree,
-                outline=self.outline,
-                source=self.source,
-                tables=tables,
-                external=streaming,
-                aggregates=aggregates,
-            )
-        else:
-            is_stream = any(tables.values()) or any(streaming.values())
-            unread = "A query whose syntax only the engine can read"
-            found = [
-                Operator(OperatorKind.UNKNOWN, unread, (is_stream,), where=self.source.location)
-            ]
-        watermarks = [
-            Operator(
-                OperatorKind.WATERMARK,
-                "WATERMARK",
-                (is_stream,),
-                where=self.source.locate(start),
-                detail=self.source.caret(start, start + len("WATERMARK")),
-            )
-            for start, _ in self.findings.watermarks
-        ]
-        return [*watermarks, *found], is_stream
+        external = {name: Rows(streaming=is_stream) for name, is_stream in streaming.items()}
+        found, rows = self.describe(external, aggregates=aggregates)
+        return found, rows.streaming
 
 
 def analyse(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from millpond.engine.shapes import JoinType, Operator, OperatorKind
+from millpond.engine.protocol import TableRead
+from millpond.engine.shapes import JoinType, Operator, OperatorKind, Rows, SubqueryForm
 from millpond.engine.shapes.functions import GENERATORS, kind_of_function
-from millpond.engine.sqltext.blocks import Block, Outline
+from millpond.engine.sqltext.blocks import Outline
+from millpond.engine.sqltext.limits import is_all, limit_count
 from millpond.engine.sqltext.parsing import identifiers
+from millpond.engine.sqltext.places import Places, own_nodes
 from millpond.engine.sqltext.source import QueryText
+from millpond.engine.sqltext.subqueries import form_of, nested_queries, queries_in
 from millpond.sql.tokens import identifier_value
-
-Streams = Mapping[str, bool]
 
 # Clauses of a query: what each is, and the keyword at which it stands.
 _CLAUSES = {
-    "group": (OperatorKind.AGGREGATION, "GROUP BY", "GROUP"),
+    "group": (OperatorKind.GROUPING, "GROUP BY", "GROUP"),
     "having": (OperatorKind.AGGREGATION, "HAVING", "HAVING"),
     "distinct": (OperatorKind.DISTINCT, "DISTINCT", "DISTINCT"),
     "qualify": (OperatorKind.WINDOW_FUNCTION, "QUALIFY", "QUALIFY"),
@@ -27,20 +29,46 @@ _CLAUSES = {
     "sort": (OperatorKind.SORT, "SORT BY", "SORT"),
     "cluster": (OperatorKind.SORT, "CLUSTER BY", "CLUSTER"),
     "limit": (OperatorKind.LIMIT, "LIMIT", "LIMIT"),
-    "offset": (OperatorKind.LIMIT, "OFFSET", "OFFSET"),
+    "offset": (OperatorKind.OFFSET, "OFFSET", "OFFSET"),
     "sample": (OperatorKind.SAMPLE, "TABLESAMPLE", "TABLESAMPLE"),
 }
-_PLAIN = frozenset(
-    {"with_", "expressions", "hint", "from_", "joins", "laterals", "where", "pivots"}
-)
-_PLAIN_CLAUSES = _PLAIN | {"distribute", "this", "alias", "expression", "by_name"}
-_JOIN_SIDES = {
-    "": JoinType.INNER,
-    "LEFT": JoinType.LEFT,
-    "RIGHT": JoinType.RIGHT,
-    "FULL": JoinType.FULL,
+# What else a node may carry: a clause that is followed where the node is read, or one that looks
+# at a row at a time. Whatever sqlglot knows beside these is refused over a stream.
+_PLAIN = {
+    exp.Select: frozenset(
+        {"with_", "expressions", "hint", "from_", "joins", "laterals", "where", "pivots"}
+        | {"distribute"}
+    ),
+    exp.Subquery: frozenset(
+        {"with_", "this", "alias", "joins", "laterals", "pivots", "distribute"}
+    ),
+    exp.SetOperation: frozenset({"with_", "this", "expression", "by_name", "distinct"}),
+    exp.Table: frozenset(
+        {"this", "db", "catalog", "alias", "joins", "laterals", "pivots", "version"}
+    ),
+    exp.Join: frozenset({"this", "on", "side", "kind", "using", "method"}),
 }
-_SET_WORDS = {exp.Union: ("UNION",), exp.Except: ("EXCEPT", "MINUS"), exp.Intersect: ("INTERSECT",)}
+_SUBTOTALS = {
+    exp.Rollup: "ROLLUP",
+    exp.Cube: "CUBE",
+    exp.GroupingSets: "GROUPING SETS",
+}
+_JOIN_TYPES = {
+    ("", ""): JoinType.INNER,
+    ("", "INNER"): JoinType.INNER,
+    ("", "CROSS"): JoinType.INNER,
+    ("LEFT", ""): JoinType.LEFT,
+    ("LEFT", "OUTER"): JoinType.LEFT,
+    ("RIGHT", ""): JoinType.RIGHT,
+    ("RIGHT", "OUTER"): JoinType.RIGHT,
+    ("FULL", ""): JoinType.FULL,
+    ("FULL", "OUTER"): JoinType.FULL,
+    ("", "SEMI"): JoinType.SEMI,
+    ("LEFT", "SEMI"): JoinType.SEMI,
+    ("", "ANTI"): JoinType.ANTI,
+    ("LEFT", "ANTI"): JoinType.ANTI,
+}
+_LATERAL_JOIN_TYPES = {JoinType.INNER, JoinType.LEFT}
 
 
 def describe(
@@ -48,48 +76,58 @@ def describe(
     *,
     outline: Outline,
     source: QueryText,
-    tables: Mapping[int, bool],
-    external: Streams,
+    tables: Mapping[int, TableRead],
+    external: Mapping[str, Rows],
+    watermarks: Sequence[tuple[int, int]] = (),
     aggregates: Collection[str] = (),
-) -> tuple[list[Operator], bool]:
-    """The operators of a query, and whether its rows are a stream.
+) -> tuple[list[Operator], Rows]:
+    """The operators of a query, and what is known of its rows.
 
     Args:
-        tables: By the offset of a table's name, whether the table is read as a stream.
-        external: By name, whether a DataFrame that the text names is a stream.
+        tables: By the offset of a table's name, how it is read.
+        external: By name, the rows of a DataFrame that the text names.
+        watermarks: Start and end of every WATERMARK clause.
         aggregates: The user's own aggregate functions, in lower case.
     """
-    description = _Description(outline, source, tables, aggregates)
-    streaming = description.query(tree, dict(external))
+    places = Places(outline)
+    description = _Description(
+        places, source, tables, places.watermarked(tree, watermarks), aggregates
+    )
+    rows = description.query(tree, dict(external))
     aside = [
-        table
-        for table in _tables(tree)
-        if description.is_stream(table, external)
-        and not (streaming and _start(table) in description.described)
+        (table, read)
+        for table in tree.find_all(exp.Table)
+        if (read := description.stream_of(table, external)).streaming
+        and not (rows.streaming and _start(table) in description.described)
     ]
-    for table in aside:
-        description.add_aside(table)
-    return description.operators, streaming or bool(aside)
+    for table, read in aside:
+        description.add_aside(table, read)
+    return description.operators, Rows.of_inputs([rows, *(read for _, read in aside)])
 
 
 @dataclass
 class _Description:
-    outline: Outline
+    places: Places
     source: QueryText
-    tables: Mapping[int, bool]
+    tables: Mapping[int, TableRead]
+    watermarked: Mapping[int, tuple[int, int]]
     aggregates: Collection[str]
     operators: list[Operator] = field(default_factory=list)
     described: set[int] = field(default_factory=set)
 
-    def is_stream(self, table: exp.Table, external: Streams) -> bool:
-        return self.tables.get(_start(table), external.get(identifiers(table)[0].name, False))
+    def stream_of(self, table: exp.Table, external: Mapping[str, Rows]) -> Rows:
+        parts = identifiers(table)
+        if not parts:
+            return Rows()
+        read = self.tables.get(_start(table))
+        return external.get(parts[0].name, Rows()) if read is None else Rows.of_read(read)
 
-    def add_aside(self, table: exp.Table) -> None:
+    def add_aside(self, table: exp.Table, rows: Rows) -> None:
         """A stream that gives the query no rows: in an argument of a table function, or unused."""
-        self._add(OperatorKind.SUBQUERY, "A subquery", (True,), table)
+        self._add(OperatorKind.SUBQUERY, "A subquery", (Rows(), rows), table)
 
-    def query(self, node: exp.Expr, visible: dict[str, bool]) -> bool:
-        """Describe a query. Returns whether its rows are a stream."""
+    def query(self, node: exp.Expr, visible: Mapping[str, Rows]) -> Rows:
+        """Describe a query. Returns what is known of its rows."""
         visible = self._with(node, visible)
         match node:
             case exp.Select():
@@ -99,237 +137,282 @@ class _Description:
             case exp.Subquery():
                 return self._subquery(node, visible)
             case exp.Values():
-                return False
+                index = self.places.of_word("VALUES")
+                self._add(OperatorKind.SOURCE, "VALUES", (Rows(),), node, index=index)
+                return Rows()
         # Of a query that is none of these, all that can be said is whether a stream is in it.
-        streaming = any(self._table(table, visible) for table in node.find_all(exp.Table))
-        self._add(OperatorKind.UNKNOWN, type(node).__name__, (streaming,), node)
-        return streaming
+        rows = Rows.of_inputs(self._table(table, visible) for table in node.find_all(exp.Table))
+        self._add(OperatorKind.UNKNOWN, type(node).__name__, (rows,), node)
+        return rows
 
-    def _with(self, node: exp.Expr, visible: dict[str, bool]) -> dict[str, bool]:
+    def _with(self, node: exp.Expr, visible: Mapping[str, Rows]) -> Mapping[str, Rows]:
         clause = node.args.get("with_")
         if not isinstance(clause, exp.With):
             return visible
         visible = dict(visible)
+        for key in ("search", "cycle", "udfs"):
+            if clause.args.get(key):
+                rows = Rows.of_inputs(map(Rows.of_read, self.tables.values()))
+                self._add(OperatorKind.UNKNOWN, f"WITH .. {key.upper()}", (rows,), clause)
         for cte in clause.expressions:
             name = cte.alias.lower()
-            inside = {**visible, name: False} if clause.args.get("recursive") else visible
-            streaming = self.query(cte.this, inside)
+            inside = {**visible, name: Rows()} if clause.args.get("recursive") else visible
+            rows = self.query(cte.this, inside)
             if clause.args.get("recursive") and _names(cte.this, name):
-                self._add(OperatorKind.RECURSION, "WITH RECURSIVE", (streaming,), cte)
-            visible[name] = streaming
+                self._add(OperatorKind.RECURSION, "WITH RECURSIVE", (rows,), cte)
+            visible[name] = rows
         return visible
 
-    def _select(self, select: exp.Select, visible: dict[str, bool]) -> bool:
-        streaming = False
+    def _select(self, select: exp.Select, visible: Mapping[str, Rows]) -> Rows:
+        rows = Rows()
         start = select.args.get("from_")
         if start is not None:
-            streaming = self._source(start.this, visible)
-        for join in select.args.get("joins") or []:
-            streaming = self._join(join, streaming, visible)
-        for lateral in select.args.get("laterals") or []:
-            self._lateral(lateral, streaming)
-        self._clauses(select, streaming)
-        self._expressions(select, streaming, visible)
-        return streaming
+            rows = self._source(start.this, visible)
+        rows = self._joined(select, rows, visible)
+        self._clauses(select, rows)
+        self._expressions(select, rows, visible)
+        return rows
 
-    def _set_operation(self, node: exp.SetOperation, visible: dict[str, bool]) -> bool:
+    def _joined(self, node: exp.Expr, rows: Rows, visible: Mapping[str, Rows]) -> Rows:
+        """Describe what a node joins to the rows that it reads."""
+        for join in node.args.get("joins") or []:
+            rows = self._join(join, rows, visible)
+        for lateral in node.args.get("laterals") or []:
+            name = f"LATERAL VIEW {_name_of_function(lateral.this)}"
+            self._add(_kind_of_lateral(lateral), name, (rows,), lateral)
+        return rows
+
+    def _set_operation(self, node: exp.SetOperation, visible: Mapping[str, Rows]) -> Rows:
         inputs = (self.query(node.this, visible), self.query(node.expression, visible))
-        words = next(words for cls, words in _SET_WORDS.items() if isinstance(node, cls))
+        rows = Rows.of_inputs(inputs)
         is_union, distinct = isinstance(node, exp.Union), bool(node.args.get("distinct"))
         if not is_union:
             kind = OperatorKind.SET_OPERATION
         else:
             kind = OperatorKind.UNION_DISTINCT if distinct else OperatorKind.UNION_ALL
-        index = self._set_word(node, words)
-        name = self.outline.word(index) if index is not None else words[0]
+        index = self.places.of_set_operation(node)
+        name = type(node).__name__.upper() if index is None else self.places.outline.word(index)
         name += " ALL" if is_union and not distinct else ""
         self._add(kind, name, inputs, node, index=index)
-        self._clauses(node, any(inputs), but=("distinct",))
-        return any(inputs)
+        self._clauses(node, rows)
+        return rows
 
-    def _subquery(self, node: exp.Subquery, visible: dict[str, bool]) -> bool:
+    def _subquery(self, node: exp.Subquery, visible: Mapping[str, Rows]) -> Rows:
         inner = node.this
-        streaming = (
+        rows = (
             self.query(inner, visible)
             if isinstance(inner, exp.Query)
             else self._source(inner, visible)
         )
-        for join in node.args.get("joins") or []:
-            streaming = self._join(join, streaming, visible)
-        self._clauses(node, streaming)
-        return streaming
+        rows = self._joined(node, self._with_watermark(node, rows), visible)
+        self._clauses(node, rows)
+        return rows
 
-    def _source(self, node: exp.Expr, visible: dict[str, bool]) -> bool:
+    def _source(self, node: exp.Expr, visible: Mapping[str, Rows]) -> Rows:
         """Describe what stands in FROM or behind JOIN."""
-        if isinstance(node, exp.Table):
-            streaming = self._table(node, visible)
-            for join in node.args.get("joins") or []:
-                streaming = self._join(join, streaming, visible)
-            for lateral in node.args.get("laterals") or []:
-                self._lateral(lateral, streaming)
-            self._extras(node, streaming)
-            return streaming
-        if isinstance(node, exp.Lateral):
-            return self._lateral(node, streaming=False)
-        if isinstance(node, exp.Values | exp.Unnest):
-            return False
+        match node:
+            case exp.Table():
+                rows = self._with_watermark(node, self._table(node, visible))
+                rows = self._joined(node, rows, visible)
+                self._clauses(node, rows)
+                return rows
+            case exp.Lateral():
+                self._add(_kind_of_lateral(node), "LATERAL", (Rows(),), node)
+                return Rows()
+            case exp.Unnest():
+                return Rows()
         return self.query(node, visible)
 
-    def _table(self, table: exp.Table, visible: dict[str, bool]) -> bool:
+    def _table(self, table: exp.Table, visible: Mapping[str, Rows]) -> Rows:
+        """The rows of a table; those of a function and those of files are no stream."""
         parts = identifiers(table)
         if not parts:
-            return False
+            name = _name_of_function(table.this)
+            index = self.places.of_word(name.upper())
+            self._add(OperatorKind.SOURCE, f"{name}()", (Rows(),), table, index=index)
+            return Rows()
         start = _start(table)
         self.described.add(start)
-        if start in self.tables:
-            return self.tables[start]
+        if start in self.tables or len(parts) > 1:
+            read = self.tables.get(start)
+            rows = Rows() if read is None else Rows.of_read(read)
+            name = self.source.text[start : max(part.meta["end"] for part in parts) + 1]
+            self._add(OperatorKind.SOURCE, name, (rows,), table)
+            return rows
         name = parts[0].name
-        return visible.get(name.lower(), visible.get(name, False))
+        return visible.get(name.lower(), visible.get(name, Rows()))
 
-    def _join(self, join: exp.Join, left: bool, visible: dict[str, bool]) -> bool:
+    def _with_watermark(self, node: exp.Expr, rows: Rows) -> Rows:
+        """The rows of a table or subquery, behind its WATERMARK clause if it has one."""
+        clause = self.watermarked.get(id(node))
+        if clause is None:
+            return rows
+        index = self.places.outline.index_at(clause[0])
+        self._add(OperatorKind.WATERMARK, "WATERMARK", (rows,), node, index=index)
+        return Rows(rows.streaming, rows.streaming, rows.reads)
+
+    def _join(self, join: exp.Join, left: Rows, visible: Mapping[str, Rows]) -> Rows:
+        join_type = _join_type(join)
         if isinstance(join.this, exp.Lateral):
-            subquery = isinstance(join.this.this, exp.Subquery)
-            right = subquery and self.query(join.this.this, visible)
-            kind = OperatorKind.LATERAL_JOIN if subquery else _kind_of_generator(join.this.this)
-            self._add(kind, "LATERAL", (left, right), join.this)
-            return left or right
+            return self._lateral_join(join.this, join_type, left, visible)
         right = self._source(join.this, visible)
-        is_function = isinstance(join.this, exp.Table) and not identifiers(join.this)
-        side, word = join.side.upper(), join.kind.upper()
-        join_type = {"SEMI": JoinType.SEMI, "ANTI": JoinType.ANTI}.get(word, _JOIN_SIDES.get(side))
-        words = " ".join(part for part in (join.method, side, word, "JOIN") if part)
+        words = " ".join(part for part in (join.method, join.side, join.kind, "JOIN") if part)
         self._add(
-            OperatorKind.UNKNOWN if join_type is None or is_function else OperatorKind.JOIN,
+            OperatorKind.UNKNOWN if join_type is None else OperatorKind.JOIN,
             words.upper(),
             (left, right),
             join,
-            index=self._join_word(join),
+            index=self.places.of_join(join),
             join_type=join_type,
         )
-        return left or right
-
-    def _lateral(self, lateral: exp.Lateral, streaming: bool) -> bool:
-        function = lateral.this
-        name = _name_of_function(function)
-        self._add(_kind_of_generator(function), f"LATERAL VIEW {name}", (streaming,), lateral)
-        return streaming
-
-    def _clauses(self, node: exp.Expr, streaming: bool, *, but: tuple[str, ...] = ()) -> None:
-        """Describe the clauses that a query carries."""
-        for key, value in node.args.items():
-            if not value or key in _PLAIN_CLAUSES or key in but:
-                continue
-            kind, name, word = _CLAUSES.get(key, (OperatorKind.UNKNOWN, key.upper(), ""))
-            block = self._block(node)
-            index = block.words.get(word) if block is not None else None
-            self._add(kind, name, (streaming,), node, index=index)
-        self._extras(node, streaming)
-
-    def _extras(self, node: exp.Expr, streaming: bool) -> None:
-        for pivot in node.args.get("pivots") or []:
-            stateless = bool(pivot.args.get("unpivot"))
-            self._add(
-                OperatorKind.STATELESS if stateless else OperatorKind.PIVOT,
-                "UNPIVOT" if stateless else "PIVOT",
-                (streaming,),
-                pivot,
-            )
-        if isinstance(node, exp.Table) and node.args.get("sample"):
-            self._add(OperatorKind.SAMPLE, "TABLESAMPLE", (streaming,), node)
-
-    def _expressions(self, select: exp.Select, streaming: bool, visible: dict[str, bool]) -> None:
-        """Describe what the expressions of a SELECT do that looks at more than one row."""
-        for nested in _nested_queries(select):
+        rows = Rows.of_inputs((left, right))
+        condition = join.args.get("on")
+        for nested in queries_in(condition) if isinstance(condition, exp.Expr) else ():
             inner = self.query(nested, visible)
-            self._add(OperatorKind.SUBQUERY, "A subquery", (streaming, inner), nested)
-        if not streaming:
+            self._add_subquery(nested, rows, inner, SubqueryForm.JOIN_CONDITION)
+        return rows
+
+    def _lateral_join(
+        self,
+        lateral: exp.Lateral,
+        join_type: JoinType | None,
+        left: Rows,
+        visible: Mapping[str, Rows],
+    ) -> Rows:
+        is_subquery = isinstance(lateral.this, exp.Subquery)
+        right = self.query(lateral.this, visible) if is_subquery else Rows()
+        kind = OperatorKind.LATERAL_JOIN if is_subquery else _kind_of_lateral(lateral)
+        if join_type not in _LATERAL_JOIN_TYPES:
+            kind = OperatorKind.UNKNOWN
+        self._add(kind, "LATERAL", (left, right), lateral)
+        return Rows.of_inputs((left, right))
+
+    def _clauses(self, node: exp.Expr, rows: Rows) -> None:
+        """Describe the clauses that a query or table carries."""
+        plain = next(args for kind, args in _PLAIN.items() if isinstance(node, kind))
+        for key, value in node.args.items():
+            if not value or key in plain:
+                continue
+            kind, name, word = _CLAUSES.get(key, (OperatorKind.UNKNOWN, key.strip("_").upper(), ""))
+            if key == "group":
+                kind, name = _grouping(value)
+            elif key == "having" and node.args.get("group"):
+                continue
+            elif key == "distinct" and value.args.get("on"):
+                kind, name = OperatorKind.UNKNOWN, "DISTINCT ON"
+            elif key == "limit":
+                if is_all(value):
+                    continue
+                kind = _kind_of_limit(value)
+            index = self.places.of_clause(node, word)
+            self._add(kind, name, (rows,), node, index=index)
+        for pivot in node.args.get("pivots") or []:
+            word = "UNPIVOT" if pivot.args.get("unpivot") else "PIVOT"
+            kind = OperatorKind.PIVOT if word == "PIVOT" else OperatorKind.STATELESS
+            self._add(kind, word, (rows,), pivot, index=self.places.of_clause(node, word))
+
+    def _expressions(self, select: exp.Select, rows: Rows, visible: Mapping[str, Rows]) -> None:
+        """Describe what the expressions of a SELECT do that looks at more than one row."""
+        for nested in nested_queries(select):
+            inner = self.query(nested, visible)
+            self._add_subquery(nested, rows, inner, form_of(nested, self.aggregates))
+        if not rows.streaming:
             return
-        windows = [node for node in _own_nodes(select) if isinstance(node, exp.Window)]
-        for window in windows:
-            block = self._block(select)
-            index = block.words.get("OVER") if block is not None else None
-            self._add(
-                OperatorKind.WINDOW_FUNCTION, "A window function", (True,), window, index=index
-            )
+        over = self.places.of_clause(select, "OVER")
+        for node in own_nodes(select):
+            if isinstance(node, exp.Window):
+                name = "A window function"
+                self._add(OperatorKind.WINDOW_FUNCTION, name, (rows,), node, index=over)
+        # What a GROUP BY aggregates is part of it.
+        grouped = bool(select.args.get("group"))
         for index in self._calls(select):
-            name = identifier_value(self.outline.tokens[index])
+            name = identifier_value(self.places.outline.tokens[index])
             kind = kind_of_function(name, self.aggregates)
-            if kind is not None:
-                self._add(kind, f"{name}()", (True,), select, index=index)
-        for node in _own_nodes(select):
+            if kind is not None and not (grouped and kind is OperatorKind.AGGREGATION):
+                self._add(kind, f"{name}()", (rows,), select, index=index)
+        for node in own_nodes(select):
             # Aggregates that the list of names may not have, and sqlglot knows.
-            if isinstance(node, exp.AggFunc):
-                self._add(OperatorKind.AGGREGATION, f"{node.sql_name().lower()}()", (True,), node)
+            if isinstance(node, exp.AggFunc) and not grouped:
+                name = f"{node.sql_name().lower()}()"
+                self._add(OperatorKind.AGGREGATION, name, (rows,), node)
+
+    def _add_subquery(self, query: exp.Query, outer: Rows, inner: Rows, form: SubqueryForm) -> None:
+        name = {
+            SubqueryForm.IN_VALUE: "IN with a subquery",
+            SubqueryForm.EXISTS_OF_TOTAL: "EXISTS with an aggregate",
+        }.get(form, "A subquery")
+        index = self.places.of_query(query)
+        kind = OperatorKind.SUBQUERY
+        self._add(kind, name, (outer, inner), query, index=index, subquery=form)
 
     def _calls(self, select: exp.Select) -> Iterator[int]:
         """Tokens of the functions that a SELECT calls itself."""
-        block = self._block(select)
+        block = self.places.block(select)
         if block is None:
             return
-        yield from (index for index in block.calls if not self.outline.is_quantifier(index))
+        outline = self.places.outline
+        yield from (index for index in block.calls if not outline.is_quantifier(index))
 
     def _add(
         self,
         kind: OperatorKind,
         name: str,
-        streaming: tuple[bool, ...],
+        inputs: tuple[Rows, ...],
         node: exp.Expr,
         *,
         index: int | None = None,
         join_type: JoinType | None = None,
+        subquery: SubqueryForm | None = None,
     ) -> None:
         if index is None:
-            offset = _first_offset(node)
-            index = 0 if offset is None else self.outline.index_at(offset)
-        token = self.outline.tokens[min(index, len(self.outline.tokens) - 1)]
+            index = self.places.of(node) or 0
+        tokens = self.places.outline.tokens
+        token = tokens[min(index, len(tokens) - 1)]
         self.operators.append(
             Operator(
                 kind,
                 name,
-                streaming,
+                inputs,
                 join_type=join_type,
+                subquery=subquery,
                 where=self.source.locate(token.start),
                 detail=self.source.caret(token.start, token.end),
             )
         )
 
-    def _block(self, node: exp.Expr) -> Block | None:
-        """The block of tokens that a SELECT is."""
-        offset = next(_own_offsets(node), None)
-        if offset is not None:
-            return self.outline.owner[self.outline.index_at(offset)]
-        for nested in _from_queries(node):
-            inner = self._block(nested)
-            if inner is not None:
-                return inner.parent
+
+def _grouping(group: exp.Expr) -> tuple[OperatorKind, str]:
+    """What a GROUP BY is, and what to call it."""
+    if group.args.get("all"):
+        return OperatorKind.GROUP_BY_ALL, "GROUP BY ALL"
+    for kind, word in _SUBTOTALS.items():
+        if group.find(kind) is not None:
+            return OperatorKind.SUBTOTALS, f"GROUP BY with {word}"
+    if group.args.get("totals"):
+        return OperatorKind.UNKNOWN, "GROUP BY with TOTALS"
+    return OperatorKind.GROUPING, "GROUP BY"
+
+
+def _kind_of_limit(limit: exp.Expr) -> OperatorKind:
+    if not isinstance(limit, exp.Limit) or {"offset", "limit_options", "expressions"} & {
+        key for key, value in limit.args.items() if value
+    }:
+        return OperatorKind.UNKNOWN
+    is_known = isinstance(limit.expression, exp.Placeholder) or limit_count(limit) is not None
+    return OperatorKind.LIMIT if is_known else OperatorKind.LIMIT_OF_EXPRESSION
+
+
+def _join_type(join: exp.Join) -> JoinType | None:
+    """The type of a join that Spark has; `None` for others, which an engine may have."""
+    if any(value and key not in _PLAIN[exp.Join] for key, value in join.args.items()):
         return None
-
-    def _set_word(self, node: exp.SetOperation, words: tuple[str, ...]) -> int | None:
-        """The keyword between the two sides of a set operation."""
-        right = _first_offset(node.expression)
-        if right is None:
-            return None
-        for index in range(self.outline.index_at(right), -1, -1):
-            if self.outline.word(index) in words:
-                return index
+    if join.method:
         return None
-
-    def _join_word(self, join: exp.Join) -> int | None:
-        start = _first_offset(join.this)
-        if start is None:
-            return None
-        for index in range(self.outline.index_at(start), -1, -1):
-            if self.outline.word(index) in {"JOIN", ","}:
-                return index
-        return None
-
-
-def _tables(tree: exp.Query) -> Iterator[exp.Table]:
-    return (table for table in tree.find_all(exp.Table) if identifiers(table))
+    return _JOIN_TYPES.get((join.side.upper(), join.kind.upper()))
 
 
 def _start(table: exp.Table) -> int:
-    return min(int(part.meta["start"]) for part in identifiers(table))
+    return min((int(part.meta["start"]) for part in identifiers(table)), default=-1)
 
 
 def _name_of_function(function: exp.Expr) -> str:
@@ -338,59 +421,13 @@ def _name_of_function(function: exp.Expr) -> str:
     return str(function.name)
 
 
-def _kind_of_generator(function: exp.Expr) -> OperatorKind:
+def _kind_of_lateral(lateral: exp.Lateral) -> OperatorKind:
+    function = lateral.this
     known = isinstance(function, exp.Explode | exp.Inline)
     known = known or _name_of_function(function).lower() in GENERATORS
+    if lateral.args.get("cross_apply") or lateral.args.get("ordinality"):
+        return OperatorKind.UNKNOWN
     return OperatorKind.GENERATOR if known else OperatorKind.UNKNOWN
-
-
-def _own_nodes(select: exp.Expr) -> Iterator[exp.Expr]:
-    """The nodes of a query that are not inside a query of its own."""
-    for node in select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query)):
-        if not isinstance(node, exp.Query):
-            yield node
-
-
-def _own_offsets(node: exp.Expr) -> Iterator[int]:
-    inside_with = {id(cte) for cte in node.find_all(exp.With)}
-    for own in node.walk(
-        prune=lambda other: (
-            other is not node and (isinstance(other, exp.Query) or id(other) in inside_with)
-        )
-    ):
-        if isinstance(own, exp.Identifier) and "start" in own.meta:
-            yield own.meta["start"]
-
-
-def _nested_queries(select: exp.Select) -> Iterator[exp.Query]:
-    """Queries inside a SELECT's expressions, not those that it reads from."""
-    for key, value in select.args.items():
-        if key in {"with_", "from_"}:
-            continue
-        for part in value if isinstance(value, list) else [value]:
-            if not isinstance(part, exp.Expr):
-                continue
-            root = part.args.get("on") if isinstance(part, exp.Join) else part
-            if not isinstance(root, exp.Expr):
-                continue
-            for node in root.walk(prune=lambda node: isinstance(node, exp.Query)):
-                if isinstance(node, exp.Query):
-                    yield node
-
-
-def _from_queries(node: exp.Expr) -> Iterator[exp.Query]:
-    start = node.args.get("from_")
-    if start is not None:
-        yield from start.find_all(exp.Query)
-
-
-def _first_offset(node: exp.Expr) -> int | None:
-    offsets = [
-        identifier.meta["start"]
-        for identifier in node.find_all(exp.Identifier)
-        if "start" in identifier.meta
-    ]
-    return min(offsets, default=None)
 
 
 def _names(query: exp.Expr, name: str) -> bool:
