@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from millpond.definitions import Expectation, Query
 from millpond.errors import SourceLocation
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import StructType
+
+    from millpond.state import BatchState
 
     from millpond.engine.shapes import Operator
 
@@ -86,6 +88,10 @@ class PlanInput:
     plan: QueryPlan
     expectations: tuple[Expectation, ...] = ()
 
+
+# By operator, what it keeps, as JSON; empty for a query without state. A flow can go on with the
+# state of an earlier update as long as the description is the same.
+StateDescription = Mapping[str, Mapping[str, Any]]
 
 Input = DeltaInput | ParquetInput | EmptyInput | PlanInput
 Binder = Callable[[TableRead], Input]
@@ -155,6 +161,14 @@ class Engine(Protocol):
         """Analyse the plan over bound inputs and return its columns. Reads no data."""
         ...
 
+    def state(self, plan: QueryPlan, binder: Binder) -> StateDescription:
+        """Say what the operators of a plan keep from batch to batch. Reads no data.
+
+        Raises:
+            MillpondError: An operator can't be computed batch by batch.
+        """
+        ...
+
     def check_expectation(self, expectation: Expectation, schema: StructType) -> None:
         """Raise a `MillpondError` unless the constraint is one boolean expression on a row."""
         ...
@@ -180,8 +194,14 @@ class Engine(Protocol):
         expectations: Sequence[Expectation] = (),
         sequence_by: str | Column | None = None,
         spark_conf: Mapping[str, str] | None = None,
+        state: BatchState | None = None,
     ) -> StagedBatch:
-        """Run the bound plan once and write its rows as Parquet below `folder`."""
+        """Run the bound plan once and write its rows as Parquet below `folder`.
+
+        Args:
+            state: What the operators of the plan kept from earlier batches, and keep of this one;
+                needed where there is such an operator. It is not committed here.
+        """
         ...
 
     def query(self, text: str, binder: Binder, *, catalog: str, schema: str) -> pa.Table:

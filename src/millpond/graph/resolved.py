@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, Flow, FlowKind
-from millpond.engine.protocol import PlanInput, QueryPlan
+from millpond.engine.protocol import PlanInput, QueryPlan, StateDescription
 from millpond.names import TableName
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class ResolvedFlow:
         streams: Streams that it follows, through views as well.
         inputs: Names of all tables and views that it reads.
         upstream: Keys of the stored datasets of the pipeline that it reads, through views.
+        state: What its operators keep from batch to batch.
         keys: Key columns of a REPLACE USING flow, spelled as the query spells them.
         sequence_type: Spark type of the sequence of a REPLACE USING flow.
         sequence_column: The query's column that is the sequence, or `None` for an expression.
@@ -56,6 +57,7 @@ class ResolvedFlow:
     streams: tuple[StreamRead, ...]
     inputs: tuple[str, ...]
     upstream: frozenset[Key]
+    state: StateDescription = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     sequence_type: DataType | None = None
     sequence_column: str | None = None

@@ -148,6 +148,7 @@ class _Resolver:
             streams=streams,
             inputs=inputs,
             upstream=upstream,
+            state=self._engine.state(plan, bind),
         )
         schemas.check_query(flow, schema)
         if kind is FlowKind.REPLACE_USING:

@@ -21,6 +21,7 @@ from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
 from millpond.runner.inputs import FlowInputs
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.tables import ReadyTable
+from millpond.state import BatchState, FlowState
 from millpond.storage import Layout, Store
 from millpond.streaming import (
     Checkpoint,
@@ -88,11 +89,15 @@ class FlowRun:
         def apply(batch: MicroBatch) -> BatchOutcome:
             if self.stop.is_set():
                 raise FlowStoppedError(flow.name)
-            return self._apply(task, ready, batch)
+            if not flow.state:
+                return self._apply(task, ready, batch)
+            return self._apply_with_state(task, ready, batch, kept)
 
         if flow.flow.once:
             yield from run_once(checkpoint=checkpoint, committed=committed, apply=apply)
             return
+        kept = self._state(task, ready, last=committed())
+        waits_for_time = any(operator.get("event_time") for operator in flow.state.values())
         sources = {
             stream.source: DeltaSource(
                 stream.path,
@@ -104,10 +109,37 @@ class FlowRun:
             for stream in flow.streams
         }
         yield from run_batches(
-            checkpoint=checkpoint, sources=sources, committed=committed, apply=apply
+            checkpoint=checkpoint,
+            sources=sources,
+            committed=committed,
+            apply=apply,
+            unfinished=lambda number: waits_for_time and kept.watermark_moves_after(number),
         )
 
-    def _apply(self, task: Task, ready: ReadyTable, batch: MicroBatch) -> BatchOutcome:
+    def _state(self, task: Task, ready: ReadyTable, *, last: int | None) -> FlowState:
+        """What the flow's operators kept.
+
+        Raises:
+            StateIncompatibleError: It is what the operators of another query kept.
+        """
+        flow = task.flow
+        folder = self.layout.checkpoint(flow.name, ready.checkpoints[flow.name])
+        kept = FlowState(folder / "state", self.store)
+        kept.check(last, flow.state)
+        return kept
+
+    def _apply_with_state(
+        self, task: Task, ready: ReadyTable, batch: MicroBatch, kept: FlowState
+    ) -> BatchOutcome:
+        """Apply a batch whose state is durable before its rows are in the table."""
+        state = kept.begin(batch.number)
+        outcome = self._apply(task, ready, batch, state)
+        kept.prune(committed=batch.number)
+        return outcome
+
+    def _apply(
+        self, task: Task, ready: ReadyTable, batch: MicroBatch, state: BatchState | None = None
+    ) -> BatchOutcome:
         flow = task.flow
         folder = self.staging / f"{path_segment(ready.checkpoints[flow.name])}-{batch.number}"
         context = BatchContext(
@@ -139,7 +171,10 @@ class FlowRun:
                 expectations=task.dataset.dataset.expectations,
                 sequence_by=flow.flow.sequence_by if expression else None,
                 spark_conf=flow.flow.spark_conf,
+                state=state,
             )
+            if state is not None:
+                state.commit(flow.state)
             match flow.kind:
                 case FlowKind.APPEND:
                     result = flows.append(staged, context)

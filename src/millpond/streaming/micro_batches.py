@@ -63,6 +63,7 @@ def run_batches(
     sources: Mapping[str, StreamSource],
     committed: Callable[[], int | None],
     apply: Callable[[MicroBatch], R],
+    unfinished: Callable[[int], bool] = lambda _number: False,
 ) -> Iterator[R]:
     """Read everything that the sources hold now, batch by batch, each exactly once.
 
@@ -73,6 +74,8 @@ def run_batches(
         committed: Asks the target for the newest batch that it carries, `None` for none.
         apply: Commits a batch together with its number, or raises and leaves the target as it
             was. A batch may hold no rows; it must be committed all the same.
+        unfinished: Whether a committed batch leaves rows that another batch would let out even if
+            nothing new is there to read, because its watermark is higher.
 
     Yields:
         What `apply` returned for each batch.
@@ -94,6 +97,8 @@ def run_batches(
             planned = _with_all_sources(pending.pop(0), sources, ends)
         else:
             following = _next_batch(last, sources, ends)
+            if following is None and last is not None and unfinished(last.number):
+                following = _batch_of_nothing(last, sources, ends)
             if following is None:
                 return
             checkpoint.plan(following)
@@ -201,6 +206,16 @@ def _next_batch(
             columns=source.columns(),
         )
     return PlannedBatch(0 if last is None else last.number + 1, ranges) if anything else None
+
+
+def _batch_of_nothing(
+    last: PlannedBatch, sources: Mapping[str, StreamSource], ends: Mapping[str, Offset]
+) -> PlannedBatch:
+    ranges: dict[str, SourceRange] = {}
+    for name, source in sources.items():
+        start = _start(last, name, source, ends[name])
+        ranges[name] = SourceRange(source.identity, start, start, source.columns())
+    return PlannedBatch(last.number + 1, ranges)
 
 
 def _with_all_sources(

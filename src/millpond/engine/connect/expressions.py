@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf.json_format import MessageToDict
 from pyspark.sql.connect import proto
 
 
@@ -41,3 +42,21 @@ def literal(value: str | bool, /) -> Any:
     else:
         expression.literal.string = value
     return expression
+
+
+def fingerprint(message: Any) -> Any:
+    """What an expression says, as JSON, the same in every run: no plan numbers, no code."""
+    found = MessageToDict(message)
+    return _without_run(found)
+
+
+def _without_run(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _without_run(part)
+            for key, part in value.items()
+            if key not in {"common", "planId", "pythonUdf", "scalarScalaUdf", "javaUdf"}
+        }
+    if isinstance(value, list):
+        return [_without_run(part) for part in value]
+    return value

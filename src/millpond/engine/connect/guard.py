@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +11,20 @@ from pyspark.sql.connect import proto
 
 from millpond.engine.connect.call_sites import call_site
 from millpond.engine.connect.functions import RegisteredFunctions
-from millpond.engine.connect.plan import InputRelation, plan_of_relation, sets_watermark
+from millpond.engine.connect.plan import (
+    ConnectPlan,
+    InputRelation,
+    plan_of_relation,
+    sets_watermark,
+)
 from millpond.engine.protocol import Binder, TableRead
 from millpond.engine.sqltext.analysis import CanRead
 from millpond.errors import SourceLocation
 from millpond.errors.engine import OperationNotAllowedError
 
 _NOWHERE = SourceLocation("<python>")
+# The form in which an engine can analyse a bound plan whose operators keep state.
+WithoutState = Callable[[ConnectPlan, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,14 @@ class DefinitionGuard:
     """
 
     def __init__(
-        self, input_relation: InputRelation, can_read: CanRead, functions: RegisteredFunctions
+        self,
+        input_relation: InputRelation,
+        can_read: CanRead,
+        functions: RegisteredFunctions,
+        without_state: WithoutState,
     ) -> None:
         self._input_relation = input_relation
+        self._without_state = without_state
         self._can_read = can_read
         self._functions = functions
         self._binders: list[Binder] = []
@@ -67,16 +79,17 @@ class DefinitionGuard:
         """
         found = self._read(plan.root)
         binder = self._binders[-1] if self._binders else _no_binder
-        return proto.Plan(root=found.bind(binder, self._input_relation))
+        root = found.bind(binder, self._input_relation)
+        return proto.Plan(root=self._without_state(found, root))
 
     def is_streaming(self, plan: Any) -> bool:
-        return bool(self._read(plan.root).is_streaming)
+        return self._read(plan.root).is_streaming
 
     def has_watermark(self, read: TableRead) -> bool:
         """Whether a stream is a view that sets a watermark, as far as anybody knows now."""
         return bool(self._binders) and sets_watermark(self._binders[-1], read)
 
-    def _read(self, relation: Any) -> Any:
+    def _read(self, relation: Any) -> ConnectPlan:
         site = call_site()
         return plan_of_relation(
             relation,

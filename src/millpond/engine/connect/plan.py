@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql.connect import proto
 
 from millpond.definitions import SqlQuery
+from millpond.engine.connect.cuts import Place, marked, prefix_operators
 from millpond.engine.connect.messages import input_relations, leaves
 from millpond.engine.connect.operators import Source, describe
 from millpond.engine.connect.reads import FileRead, location_of, table_read
@@ -95,8 +96,10 @@ def plan_of_text(
         _check_options(read)
     operators, rows = analysis.describe({}, aggregates=aggregates)
     check(operators, has_watermark=has_watermark)
-    return ConnectPlan(
-        relation, query.location, (analysis,), rows.streaming, text, tuple(operators)
+    return _with_cuts(
+        ConnectPlan(
+            relation, query.location, (analysis,), rows.streaming, text, tuple(operators)
+        )
     )
 
 
@@ -128,7 +131,15 @@ def plan_of_relation(
         _check_options(read)
     operators, rows = describe(relation, sources, aggregates)
     check(operators, has_watermark=has_watermark)
-    return replace(plan, is_streaming=rows.streaming, operators=tuple(operators))
+    return _with_cuts(replace(plan, is_streaming=rows.streaming, operators=tuple(operators)))
+
+
+def _with_cuts(plan: ConnectPlan) -> ConnectPlan:
+    """The plan with its operators that keep state marked, those in SQL texts made visible."""
+    if not plan.is_streaming:
+        return plan
+    places: dict[int, Place] = {}
+    return replace(plan, relation=marked(plan.relation, plan.sources, places))
 
 
 def _source(
@@ -183,11 +194,16 @@ class _Binding:
         self._binder = binder
         self._input_relation = input_relation
         self._number = 0
+        self._views = 0
         self._plan_number = _FIRST_PLAN_NUMBER
 
     def bind(self, plan: ConnectPlan, above: tuple[int, ...]) -> Any:
         bound = proto.Relation()
         bound.CopyFrom(plan.relation)
+        if above:
+            # The plan of a view: the same view may be in the query more than once.
+            self._views += 1
+            prefix_operators(bound, f"view{self._views}-")
         above = (*above, id(plan))
         for leaf, source in zip([*leaves(bound)], plan.sources, strict=True):
             if isinstance(source, TextAnalysis):

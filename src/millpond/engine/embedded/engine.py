@@ -31,6 +31,7 @@ from millpond.engine.protocol import (
     ParquetInput,
     QueryPlan,
     StagedBatch,
+    StateDescription,
     TableRead,
 )
 from millpond.errors import MillpondError, SourceLocation
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from millpond.engine.connect.plan import ConnectPlan
+    from millpond.state import BatchState
 
 _QUERY = SourceLocation("<query>", 1, 1)
 
@@ -88,7 +90,9 @@ class EmbeddedEngine:
         self._inputs = Inputs()
         self._functions = RegisteredFunctions()
         self._sessions = Sessions(self._server.url, settings, self._functions)
-        self._guard = DefinitionGuard(self._inputs.relation, self._can_read, self._functions)
+        self._guard = DefinitionGuard(
+            self._inputs.relation, self._can_read, self._functions, self._without_state
+        )
         self._session: Any = PipelineSession(
             self._server.url, guard=self._guard, functions=self._functions
         )
@@ -144,14 +148,27 @@ class EmbeddedEngine:
     def schema(self, plan: QueryPlan, binder: Binder) -> StructType:
         """Analyse the plan over bound inputs and return its columns. Reads no data."""
         from millpond.engine.embedded.columns import check_not_reserved, check_unique
+        from millpond.engine.embedded.planning import check_planned
+        from millpond.engine.embedded.stateful.execution import without_event_time
 
         own = _own(plan)
         columns: set[str] = set()
         root = own.bind(_noting(binder, columns), self._inputs.relation)
-        found = self._analyse(own, root, known=columns)
+        root, _ = self._resolved(own, root)
+        found = without_event_time(self._analyse(own, root, known=columns))
+        check_planned(own, root, self._sessions.client())
         check_unique(found, where=own.location)
         check_not_reserved(found, where=own.location)
         return found
+
+    def state(self, plan: QueryPlan, binder: Binder) -> StateDescription:
+        """Say what the operators of a plan keep from batch to batch. Reads no data.
+
+        Raises:
+            MillpondError: An operator can't be computed batch by batch.
+        """
+        own = _own(plan)
+        return self._resolved(own, own.bind(binder, self._inputs.relation))[1]
 
     def check_expectation(self, expectation: Expectation, schema: StructType) -> None:
         """Raise a `MillpondError` unless the constraint is one boolean expression on a row."""
@@ -223,8 +240,12 @@ class EmbeddedEngine:
         expectations: Sequence[Expectation] = (),
         sequence_by: str | Column | None = None,
         spark_conf: Mapping[str, str] | None = None,
+        state: BatchState | None = None,
     ) -> StagedBatch:
         """Run the bound plan once and write its rows as Parquet below `folder`.
+
+        Args:
+            state: What the operators of the plan kept from earlier batches, and keep of this one.
 
         Raises:
             MillpondError: The plan can't be analysed, or fails while it runs.
@@ -232,10 +253,19 @@ class EmbeddedEngine:
         from millpond.engine.embedded.staging import stage
 
         own = _own(plan)
+        client = self._sessions.client(spark_conf)
+        root = own.bind(binder, self._inputs.relation)
+        if state is not None:
+            from millpond.engine.embedded.stateful.execution import Batch
+            from millpond.engine.embedded.stateful.operations import resolved
+
+            root, _ = resolved(
+                own, root, client, batch=Batch(state, folder.with_name(f"{folder.name}-state"))
+            )
         return stage(
             own,
-            own.bind(binder, self._inputs.relation),
-            client=self._sessions.client(spark_conf),
+            root,
+            client=client,
             folder=folder,
             expectations=expectations,
             sequence_by=sequence_by,
@@ -299,6 +329,18 @@ class EmbeddedEngine:
         if not isinstance(frame, DataFrame):
             raise QueryFunctionResultError.of(name, frame, where=query.location)
         return frame
+
+    def _resolved(self, plan: ConnectPlan, root: Any) -> tuple[Any, StateDescription]:
+        from millpond.engine.connect.cuts import cuts
+
+        if not any(cuts(root)):
+            return root, {}
+        from millpond.engine.embedded.stateful.operations import resolved
+
+        return resolved(plan, root, self._sessions.client())
+
+    def _without_state(self, plan: ConnectPlan, root: Any) -> Any:
+        return self._resolved(plan, root)[0]
 
     def _analyse(
         self, plan: ConnectPlan, root: Any, *, known: Collection[str] = frozenset()

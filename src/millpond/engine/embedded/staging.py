@@ -55,7 +55,7 @@ def stage(
     with analysing(plan):
         staged_schema = client.schema(proto.Plan(root=staged)) if staged is not root else schema
     with running(plan):
-        client.execute_command(_write(staged, folder))
+        client.execute_command(write_parquet(staged, folder))
     return StagedBatch(
         files=tuple(sorted(folder.glob("**/*.parquet"))),
         schema=schema,
@@ -64,7 +64,8 @@ def stage(
     )
 
 
-def _write(relation: Any, folder: Path) -> Any:
+def write_parquet(relation: Any, folder: Path) -> Any:
+    """The command that writes the rows of a relation below a folder."""
     command = proto.Command()
     write = command.write_operation
     write.input.CopyFrom(relation)

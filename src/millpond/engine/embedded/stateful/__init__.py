@@ -1,0 +1,1 @@
+"""Operators that keep state from batch to batch, computed with Sail."""

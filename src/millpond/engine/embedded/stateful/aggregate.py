@@ -1,0 +1,174 @@
+"""Aggregation by windows of time: a window comes out once, when the watermark passes its end.
+
+Until then the rows of a window are kept as they are, so that the engine aggregates them in one go,
+with whatever aggregate functions the query has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.connect import proto
+from pyspark.sql.types import DataType, StructField, StructType
+
+from millpond import state
+from millpond.engine.connect.cuts import Cut
+from millpond.engine.connect.expressions import called, fingerprint, named
+from millpond.engine.connect.intervals import duration_us
+from millpond.engine.connect.windows import TimeWindow, replace_windows, window_of
+from millpond.engine.embedded.stateful.execution import (
+    WATERMARK,
+    Carried,
+    CutRows,
+    Execution,
+    Files,
+    types_of,
+)
+from millpond.engine.shapes.aggregation import NEEDS_WINDOW
+
+_WINDOW = "window"
+_START = "session_start"
+_END = "session_end"
+_KEY = "g{index}"
+
+
+@dataclass(frozen=True)
+class _Grouping:
+    """By which time an aggregation groups.
+
+    Attributes:
+        window: The window, or `None` where it groups by the event time itself.
+        index: Its place among the grouping expressions.
+        helpers: Further columns that the rows need, by name.
+        keys: Those of them that tell sessions apart.
+    """
+
+    window: TimeWindow | None
+    index: int
+    helpers: Mapping[str, Any]
+    keys: tuple[str, ...] = ()
+
+
+def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
+    node = relation.aggregate
+    grouping = _grouping(execution, cut, node)
+    rows = execution.cut(cut, node.input, helpers=grouping.helpers)
+    execution.describe(
+        cut,
+        operator="aggregate",
+        window=fingerprint(node.grouping_expressions[grouping.index]),
+        types=types_of(rows.schema),
+        event_time=True,
+    )
+    files = rows.files if execution.batch is None else _due(execution, cut, rows, grouping)
+    found = proto.Relation()
+    found.CopyFrom(relation)
+    if grouping.window is None:
+        found.aggregate.input.CopyFrom(execution.rows(rows, files))
+        return found
+    name = _free_name(rows.schema)
+    window = Carried(_WINDOW, name, _window_type(rows))
+    found.aggregate.input.CopyFrom(execution.rows(rows, files, carried=[window]))
+    for expression in found.aggregate.aggregate_expressions:
+        replace_windows(expression, grouping.window, name)
+    for expression in found.aggregate.grouping_expressions:
+        is_alias = expression.WhichOneof("expr_type") == "alias"
+        is_window = window_of(expression) is not None
+        replace_windows(expression, grouping.window, name)
+        if is_window and not is_alias:
+            expression.CopyFrom(named(expression, grouping.window.function))
+    return found
+
+
+def _window_type(rows: CutRows) -> DataType:
+    if _WINDOW in rows.helpers:
+        return rows.helpers[_WINDOW]
+    time = rows.helpers[_START]
+    return StructType([StructField("start", time), StructField("end", time)])
+
+
+def _due(execution: Execution, cut: Cut, rows: CutRows, grouping: _Grouping) -> Files:
+    """The rows of windows that the watermark passed in this batch."""
+    assert execution.batch is not None
+    kept, folder = execution.batch.state, execution.folder(cut) / "output"
+    if grouping.window is not None and grouping.window.is_session:
+        return state.due_sessions(
+            kept,
+            cut.operator,
+            rows.files,
+            event_time=_START,
+            end=_END,
+            keys=grouping.keys,
+            folder=folder,
+        )
+    return state.due_windows(kept, cut.operator, rows.files, window=_WINDOW, folder=folder)
+
+
+def _grouping(execution: Execution, cut: Cut, node: Any) -> _Grouping:
+    if node.group_type != proto.Aggregate.GROUP_TYPE_GROUPBY:
+        raise cut.refused(**NEEDS_WINDOW)
+    expressions = list(node.grouping_expressions)
+    windows = [window_of(expression) for expression in expressions]
+    calls = [(index, window) for index, window in enumerate(windows) if window is not None]
+    if len(calls) > 1:
+        raise cut.refused("it groups by two windows of time", instead="group by one of them")
+    if not calls:
+        return _by_event_time(execution, cut, node)
+    index, window = calls[0]
+    _check_time(execution, cut, node.input, window)
+    if not window.is_session:
+        return _Grouping(window, index, {_WINDOW: window.call})
+    others = [e for position, e in enumerate(expressions) if position != index]
+    keys = {_KEY.format(index=number): _unnamed(e) for number, e in enumerate(others)}
+    covered = {_START: window.arguments[0], _END: _session_end(window, cut)}
+    return _Grouping(window, index, {**covered, **keys}, tuple(keys))
+
+
+def _by_event_time(execution: Execution, cut: Cut, node: Any) -> _Grouping:
+    """Grouping by the event time itself: each moment is a window of its own."""
+    for index, expression in enumerate(node.grouping_expressions):
+        if WATERMARK in execution.column(node.input, _unnamed(expression)).metadata:
+            return _Grouping(None, index, {_WINDOW: _unnamed(expression)})
+    raise cut.refused(**NEEDS_WINDOW)
+
+
+def _check_time(execution: Execution, cut: Cut, relation: Any, window: TimeWindow) -> None:
+    """Raise unless the window is over a column with a watermark."""
+    if (
+        not window.arguments
+        or WATERMARK not in execution.column(relation, window.arguments[0]).metadata
+    ):
+        raise cut.refused(
+            f"the time that {window.function}() is given has no watermark",
+            instead="give the column that WATERMARK or withWatermark() names, as it is",
+        )
+
+
+def _session_end(window: TimeWindow, cut: Cut) -> Any:
+    """The end of a session of one row alone: as much later as the gap is long."""
+    if len(window.arguments) != 2:
+        raise cut.refused(
+            "session_window() takes a time and a gap",
+            instead="write session_window(ts, '5 minutes')",
+        )
+    time, gap = window.arguments
+    if gap.WhichOneof("expr_type") != "literal" or not gap.literal.HasField("string"):
+        raise cut.refused(
+            "the gap of session_window() is no literal",
+            instead="write it as text, such as '5 minutes'",
+        )
+    interval = proto.Expression()
+    interval.literal.day_time_interval = duration_us(gap.literal.string, where=cut.place.where)
+    return called("+", time, interval)
+
+
+def _unnamed(expression: Any) -> Any:
+    is_alias = expression.WhichOneof("expr_type") == "alias"
+    return expression.alias.expr if is_alias else expression
+
+
+def _free_name(schema: StructType) -> str:
+    taken = {name.lower() for name in schema.names}
+    return "window" if "window" not in taken else "__millpond_window"

@@ -1,0 +1,81 @@
+"""`DISTINCT` and `dropDuplicates`: each row once over the whole life of the stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql.types import MapType, StructType
+
+from millpond import state
+from millpond.engine.connect.cuts import Cut
+from millpond.engine.embedded.stateful.execution import WATERMARK, Execution, types_of
+
+
+def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
+    node = relation.deduplicate
+    rows = execution.cut(cut, node.input)
+    keys = _keys(cut, node, rows.schema)
+    fields = rows.schema.fields
+    event_times = [
+        index
+        for index in (range(len(fields)) if node.within_watermark else keys)
+        if WATERMARK in fields[index].metadata
+    ]
+    if node.within_watermark and not event_times:
+        raise cut.refused(
+            "no column has a watermark", instead="call withWatermark() on a timestamp column first"
+        )
+    event_time = event_times[0] if event_times else None
+    within_us = fields[event_times[0]].metadata[WATERMARK] if node.within_watermark else None
+    execution.describe(
+        cut,
+        operator="deduplicate",
+        keys=[fields[key].name.lower() for key in keys],
+        types=types_of(StructType([fields[key] for key in keys])),
+        event_time=None if event_time is None else fields[event_time].name.lower(),
+        within_watermark=node.within_watermark,
+    )
+    files = rows.files
+    if execution.batch is not None:
+        files = state.deduplicate(
+            execution.batch.state,
+            cut.operator,
+            rows.files,
+            keys=[rows.names[key] for key in keys],
+            event_time=None if event_time is None else rows.names[event_time],
+            within_us=within_us,
+            folder=execution.folder(cut) / "output",
+        )
+    return execution.rows(rows, files)
+
+
+def _keys(cut: Cut, node: Any, schema: StructType) -> list[int]:
+    wanted = {name.lower() for name in node.column_names}
+    known = {field.name.lower() for field in schema.fields}
+    missing = sorted(wanted - known)
+    if missing:
+        raise cut.refused(
+            f"there is no column {', '.join(missing)}",
+            instead=f"name columns of these: {', '.join(schema.names)}",
+        )
+    keys = [
+        index
+        for index, field in enumerate(schema.fields)
+        if node.all_columns_as_keys or not wanted or field.name.lower() in wanted
+    ]
+    for key in keys:
+        if _holds_map(schema.fields[key].dataType):
+            raise cut.refused(
+                f"maps can't be compared, and the column {schema.fields[key].name} holds one",
+                instead="name the columns to compare with dropDuplicates(), or take the map apart",
+            )
+    return keys
+
+
+def _holds_map(data_type: Any) -> bool:
+    if isinstance(data_type, MapType):
+        return True
+    if isinstance(data_type, StructType):
+        return any(_holds_map(field.dataType) for field in data_type.fields)
+    element = getattr(data_type, "elementType", None)
+    return element is not None and _holds_map(element)

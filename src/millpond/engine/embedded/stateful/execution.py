@@ -1,0 +1,276 @@
+"""Computes a query that holds operators with state, cut by cut, from the sources up.
+
+The rows below an operator with state are computed and written to files; the operator's state says
+what comes out of it; and a read of that takes the operator's place in the query. Without a batch
+the same is done over no rows: that finds what a query's columns are, what its operators keep, and
+what can't be done, before any data is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.connect import proto
+from pyspark.sql.types import (
+    CalendarIntervalType,
+    DataType,
+    DayTimeIntervalType,
+    LongType,
+    NullType,
+    StructField,
+    StructType,
+    YearMonthIntervalType,
+)
+
+from millpond.engine.connect.cuts import Cut, cut_of
+from millpond.engine.connect.expressions import called, named
+from millpond.engine.connect.failures import analysing, running
+from millpond.engine.connect.messages import input_relations
+from millpond.engine.connect.plan import ConnectPlan
+from millpond.engine.connect.scope import ROW_COLUMN, NamesUsed, Scope, scope_of
+from millpond.engine.embedded.inputs import empty_relation, parquet_relation
+from millpond.engine.embedded.staging import write_parquet
+from millpond.engine.protocol import ParquetInput
+from millpond.names import path_segment
+from millpond.state import BatchState
+
+# The metadata of a column of event time: how far its watermark lags behind, in microseconds.
+WATERMARK = "millpond.watermark"
+# Rows of several writes are numbered apart by this much.
+_NUMBERS_APART = 1 << 58
+_NOT_KEPT = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
+
+Files = tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Where a batch's state is, and a folder for files that live as long as the batch."""
+
+    state: BatchState
+    folder: Path
+
+
+@dataclass(frozen=True)
+class CutRows:
+    """The rows below an operator.
+
+    Attributes:
+        scope: How the query names their columns.
+        schema: The columns, with their own names.
+        helpers: Types of further columns by name.
+        files: Parquet files in which the columns are called `c0`, `c1`, .. and the helpers by
+            their names. None where there is no batch, or no row.
+    """
+
+    scope: Scope
+    schema: StructType
+    helpers: Mapping[str, DataType] = field(default_factory=dict)
+    files: Files = ()
+
+    @property
+    def names(self) -> list[str]:
+        return column_names(self.schema)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A column of files beside the query's own, and what it is called in the query."""
+
+    name: str
+    visible_name: str
+    data_type: DataType
+
+
+def column_names(schema: StructType) -> list[str]:
+    """What the columns of a schema are called in files."""
+    return [f"c{index}" for index in range(len(schema.fields))]
+
+
+Operation = Callable[["Execution", Cut, Any], Any]
+
+
+class Execution:
+    """One pass over a bound query, for a batch or for the analysis alone.
+
+    Attributes:
+        batch: `None` where only the analysis is wanted.
+        description: What each operator keeps: equal descriptions can use each other's state.
+    """
+
+    def __init__(
+        self,
+        plan: ConnectPlan,
+        client: Any,
+        *,
+        operations: Mapping[str, Operation],
+        batch: Batch | None = None,
+    ) -> None:
+        self.batch = batch
+        self.client = client
+        self.description: dict[str, Mapping[str, Any]] = {}
+        self._plan = plan
+        self._operations = operations
+        self._used: NamesUsed | None = None
+
+    def resolved(self, root: Any) -> Any:
+        """The query with a read of its rows in the place of every operator with state."""
+        found = proto.Relation()
+        found.CopyFrom(root)
+        self._used = NamesUsed.of(found)
+        self._resolve(found)
+        return found
+
+    def _resolve(self, relation: Any) -> None:
+        for child in input_relations(relation):
+            self._resolve(child)
+        cut = cut_of(relation)
+        if cut is not None:
+            node = relation.hint.input
+            operation = self._operations[node.WhichOneof("rel_type")]
+            relation.CopyFrom(operation(self, cut, node))
+
+    def schema(self, relation: Any) -> StructType:
+        with analysing(self._plan):
+            found: StructType = self.client.schema(proto.Plan(root=relation))
+        return found
+
+    def column(self, relation: Any, expression: Any) -> StructField:
+        """The column that an expression over a relation is."""
+        project = proto.Relation()
+        project.project.input.CopyFrom(relation)
+        project.project.expressions.append(expression)
+        field: StructField = self.schema(project).fields[0]
+        return field
+
+    def scope(self, relation: Any) -> Scope:
+        """By which names the rest of the query reaches the columns of a relation."""
+        assert self._used is not None
+        return self._used.besides(relation).needed(scope_of(relation, self._names))
+
+    def cut(
+        self,
+        cut: Cut,
+        relation: Any,
+        *,
+        name: str = "input",
+        helpers: Mapping[str, Any] | None = None,
+    ) -> CutRows:
+        """Compute the rows of a relation, once.
+
+        Args:
+            name: Tells the inputs of one operator apart.
+            helpers: Further columns by name, as expressions over the relation.
+        """
+        helpers = dict(helpers or {})
+        scope = self.scope(relation)
+        if scope.needs_row_numbers:
+            helpers[ROW_COLUMN] = called("monotonically_increasing_id")
+        wide = with_columns(relation, helpers)
+        fields = self.schema(wide).fields
+        count = len(fields) - len(helpers)
+        schema = StructType(fields[:count])
+        self._check_types(cut, schema)
+        files: Files = ()
+        if self.batch is not None:
+            names = [*column_names(schema), *helpers]
+            files = self.write(cut, renamed(wide, names), name=name)
+        types = {field.name: field.dataType for field in fields[count:]}
+        return CutRows(scope, schema, types, files)
+
+    def write(self, cut: Cut, relation: Any, *, name: str) -> Files:
+        """Write the rows of a relation to files of the batch."""
+        folder = self.folder(cut) / name
+        with running(self._plan):
+            self.client.execute_command(write_parquet(relation, folder))
+        return tuple(sorted(folder.glob("**/*.parquet")))
+
+    def folder(self, cut: Cut) -> Path:
+        """A folder for an operator's files. It is there."""
+        assert self.batch is not None
+        folder = self.batch.folder / path_segment(cut.operator)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def rows(self, rows: CutRows, files: Files, *, carried: Sequence[Carried] = ()) -> Any:
+        """A relation of a cut's columns, over files that hold them.
+
+        Args:
+            carried: Further columns of the files, to have behind the others.
+        """
+        fields = [
+            StructField(name, field.dataType, True, field.metadata)
+            for name, field in zip(rows.names, rows.schema.fields, strict=True)
+        ]
+        fields += [StructField(column.name, column.data_type, True) for column in carried]
+        if rows.scope.needs_row_numbers:
+            fields.append(StructField(ROW_COLUMN, LongType(), True))
+        schema = StructType(fields).toNullable()
+        read = parquet_relation(ParquetInput(tuple(map(str, files)), schema)) if files else None
+        visible = {column.name: column.visible_name for column in carried}
+        return rows.scope.over(read or empty_relation(schema), rows.names, carried=visible)
+
+    def describe(self, cut: Cut, **kept: Any) -> None:
+        """Say what an operator keeps. Values are JSON."""
+        self.description[cut.operator] = kept
+
+    def _names(self, relation: Any) -> Sequence[str]:
+        return list(self.schema(relation).names)
+
+    def _check_types(self, cut: Cut, schema: StructType) -> None:
+        for column in schema.fields:
+            if isinstance(column.dataType, _NOT_KEPT):
+                raise cut.refused(
+                    f"the column {column.name} has the type {column.dataType.simpleString()}, "
+                    "which can't be kept between batches",
+                    instead="cast it, or leave it out",
+                )
+
+
+def without_event_time(schema: StructType) -> StructType:
+    """A schema that says nothing of watermarks: tables don't."""
+    fields = [
+        StructField(
+            field.name,
+            field.dataType,
+            field.nullable,
+            {key: value for key, value in field.metadata.items() if key != WATERMARK},
+        )
+        for field in schema.fields
+    ]
+    return StructType(fields)
+
+
+def with_columns(relation: Any, columns: Mapping[str, Any]) -> Any:
+    """A relation with further columns behind its own."""
+    if not columns:
+        return relation
+    project = proto.Relation()
+    project.project.input.CopyFrom(relation)
+    project.project.expressions.add().unresolved_star.SetInParent()
+    for name, expression in columns.items():
+        project.project.expressions.append(named(expression, name))
+    return project
+
+
+def renamed(relation: Any, names: Sequence[str]) -> Any:
+    """A relation with other names for all of its columns."""
+    found = proto.Relation()
+    found.to_df.input.CopyFrom(relation)
+    found.to_df.column_names.extend(names)
+    return found
+
+
+def types_of(schema: StructType) -> list[str]:
+    """The types of columns, as descriptions hold them."""
+    return [field.dataType.simpleString() for field in schema.fields]
+
+
+def row_numbers(write: int) -> Any:
+    """An expression that numbers rows, other than those of other writes."""
+    offset = proto.Expression()
+    offset.literal.long = write * _NUMBERS_APART
+    return called("+", called("monotonically_increasing_id"), offset)

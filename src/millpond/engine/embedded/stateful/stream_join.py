@@ -1,0 +1,169 @@
+"""A join of two streams: every pair of rows once, whichever of the two came first.
+
+New rows of each side meet the rows that the other side kept, and each other. The engine evaluates
+the user's own condition, over no more than the kept rows whose keys occur in the batch. In an outer
+join, rows that met nobody come out once the watermark shows that nobody can come any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.connect import proto
+from pyspark.sql.types import LongType
+
+from millpond import state
+from millpond.engine.connect.cuts import Cut
+from millpond.engine.connect.expressions import called, fingerprint
+from millpond.engine.connect.scope import ROW_COLUMN
+from millpond.engine.embedded.stateful.execution import (
+    WATERMARK,
+    Carried,
+    CutRows,
+    Execution,
+    Files,
+    renamed,
+    row_numbers,
+    types_of,
+    with_columns,
+)
+from millpond.engine.embedded.stateful.join_analysis import JoinAnalysis, SideAnalysis, analyse
+
+_OUTER = {
+    proto.Join.JOIN_TYPE_INNER: (),
+    proto.Join.JOIN_TYPE_CROSS: (),
+    proto.Join.JOIN_TYPE_LEFT_OUTER: ("left",),
+    proto.Join.JOIN_TYPE_RIGHT_OUTER: ("right",),
+    proto.Join.JOIN_TYPE_FULL_OUTER: ("left", "right"),
+}
+# The columns that tell a row of either side, in the rows of the join.
+_LEFT_ID, _RIGHT_ID = "__millpond_left_id", "__millpond_right_id"
+_KEY = "key{index}"
+_DUE = "due"
+
+
+def stream_join(execution: Execution, cut: Cut, relation: Any) -> Any:
+    outer = frozenset(_OUTER[relation.join.join_type])
+    found = analyse(relation.join, execution.client)
+    left = _cut_side(execution, cut, relation.join.left, "left", found)
+    right = _cut_side(execution, cut, relation.join.right, "right", found)
+    _check(cut, found, outer)
+    execution.describe(
+        cut,
+        operator="join",
+        outer=sorted(outer),
+        condition=fingerprint(relation.join.join_condition),
+        using=[name.lower() for name in relation.join.using_columns],
+        left=types_of(left.schema),
+        right=types_of(right.schema),
+        event_time=found.left.due is not None or found.right.due is not None,
+    )
+    joined = CutRows(execution.scope(relation), execution.schema(relation))
+    files: Files = ()
+    if execution.batch is not None:
+        files = _Joining(execution, cut, relation, found, left, right, joined, outer).files()
+    return execution.rows(joined, files)
+
+
+def _cut_side(
+    execution: Execution, cut: Cut, relation: Any, name: str, found: JoinAnalysis
+) -> CutRows:
+    side: SideAnalysis = getattr(found, name)
+    helpers = {}
+    for index, key in enumerate(side.keys):
+        # In a struct, null is a value: it matches null.
+        value = called("struct", key.expression) if key.is_null_safe else key.expression
+        helpers[_KEY.format(index=index)] = value
+    if side.due is not None:
+        helpers[_DUE] = side.due.expression
+    return execution.cut(cut, relation, name=name, helpers=helpers)
+
+
+def _check(cut: Cut, found: JoinAnalysis, outer: frozenset[str]) -> None:
+    if not found.left.keys:
+        raise cut.refused(
+            "no column of the one stream has to equal one of the other",
+            instead="add such a condition, as ON a.k = b.k",
+        )
+    for name in sorted(outer):
+        if getattr(found, name).due is None:
+            raise cut.refused(
+                "it can't be told when a row that has met no other may come out",
+                instead="give both streams a watermark, and bound their event times in the "
+                "condition, as AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR",
+            )
+
+
+@dataclass(frozen=True)
+class _Joining:
+    """One batch of a join."""
+
+    execution: Execution
+    cut: Cut
+    relation: Any
+    found: JoinAnalysis
+    left: CutRows
+    right: CutRows
+    joined: CutRows
+    outer: frozenset[str]
+
+    def files(self) -> Files:
+        """The rows that come out of the join in this batch."""
+        assert self.execution.batch is not None
+        join = state.StreamJoin(
+            self.execution.batch.state,
+            self.cut.operator,
+            self._side(self.left, self.found.left),
+            self._side(self.right, self.found.right),
+            outer=self.outer,
+            folder=self.execution.folder(self.cut) / "state",
+        )
+        met: Files = ()
+        for number, (left, right) in enumerate(join.terms):
+            if left and right:
+                met += self._write(number, left, right, proto.Join.JOIN_TYPE_INNER)
+        if not self.outer:
+            return met
+        lonely_left, lonely_right = join.unmatched(met, left_id=_LEFT_ID, right_id=_RIGHT_ID)
+        alone: Files = ()
+        if lonely_left:
+            alone += self._write(2, lonely_left, (), proto.Join.JOIN_TYPE_LEFT_OUTER)
+        if lonely_right:
+            alone += self._write(3, (), lonely_right, proto.Join.JOIN_TYPE_RIGHT_OUTER)
+        return met + alone
+
+    def _side(self, rows: CutRows, side: SideAnalysis) -> state.Side:
+        event_time = next(
+            (
+                name
+                for name, field in zip(rows.names, rows.schema.fields, strict=True)
+                if WATERMARK in field.metadata
+            ),
+            None,
+        )
+        return state.Side(
+            rows.files,
+            keys=[_KEY.format(index=index) for index in range(len(side.keys))],
+            event_time=event_time,
+            due=None if side.due is None else state.Due(_DUE, side.due.shift_us),
+        )
+
+    def _write(self, number: int, left: Files, right: Files, join_type: Any) -> Files:
+        """Join some rows of the left with some of the right, and write what comes out."""
+        execution = self.execution
+        join = proto.Relation()
+        join.join.CopyFrom(self.relation.join)
+        join.join.join_type = join_type
+        ids = [(_LEFT_ID, self.left, left), (_RIGHT_ID, self.right, right)]
+        sides = [
+            execution.rows(rows, files, carried=[Carried(state.ROW_ID_COLUMN, name, LongType())])
+            for name, rows, files in ids
+        ]
+        join.join.left.CopyFrom(sides[0])
+        join.join.right.CopyFrom(sides[1])
+        names = [field.name for field in execution.schema(join).fields]
+        columns = iter(self.joined.names)
+        files_names = [name if name in {_LEFT_ID, _RIGHT_ID} else next(columns) for name in names]
+        rows = with_columns(renamed(join, files_names), {ROW_COLUMN: row_numbers(number)})
+        return execution.write(self.cut, rows, name=f"joined-{number}")
