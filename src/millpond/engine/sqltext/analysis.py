@@ -25,7 +25,7 @@ from millpond.engine.sqltext.references import (
     references_in_tokens,
     references_in_tree,
 )
-from millpond.engine.sqltext.source import QueryText, blanked
+from millpond.engine.sqltext.source import Edit, QueryText, apply_edits, blanked
 from millpond.engine.sqltext.streams import find_options, find_streams, find_watermarks
 from millpond.engine.sqltext.using import check_using
 from millpond.errors.engine import QueryAnalysisError
@@ -129,7 +129,7 @@ def analyse(
         external=external,
     )
     plain = _plain_text(findings)
-    tree = parse_query(plain)
+    tree = parse_query(_without_window(plain, found_outline))
     if isinstance(tree, ParseError):
         # Sail takes a keyword at the end for an alias, as in `SELECT a FROM`.
         if ends_too_early(tree) or not can_read(plain):
@@ -168,6 +168,20 @@ def _plain_text(findings: Findings) -> str:
     if last.word == ";":
         spans.append((last.start, last.end))
     return blanked(findings.source.text, spans)
+
+
+def _without_window(text: str, found: Outline) -> str:
+    """The text with another name for `window` behind GROUP BY: sqlglot looks for a clause there.
+
+    Nothing is asked of the tree that depends on the name.
+    """
+    names = [
+        token
+        for index, token in enumerate(found.tokens)
+        if token.word == "WINDOW"
+        and (found.word(index - 1) == "BY" or found.word(index + 1) == "(")
+    ]
+    return apply_edits(text, [Edit(token.start, token.end, "_windo") for token in names])
 
 
 def _extras(findings: Findings) -> list[tuple[int, int]]:

@@ -26,7 +26,7 @@ def bound_text(
     A table without an alias keeps its own name as one, so that `t.c` still means its column, and
     longer qualifiers such as `s.t.c` are cut to it. The spans of `without` are left out.
     """
-    aliases = _aliases(references)
+    aliases = table_aliases(references)
     edits: list[Edit] = []
     for reference, name, alias in zip(references, names, aliases, strict=True):
         as_alias = f" AS {alias}"
@@ -36,16 +36,19 @@ def bound_text(
         if reference.alias_at is not None and not joined:
             edits.append(Edit(reference.alias_at, reference.alias_at, as_alias))
     if tree is not None:
-        merged = using_edits(tree)
-        edits += merged.values()
-        edits += [
-            edit for edit in _qualifier_edits(tree, references, aliases) if edit.start not in merged
-        ]
+        edits += column_edits(tree, references)
     return apply_edits(blanked(text, without), edits)
 
 
-def _aliases(references: Sequence[TableReference]) -> list[str]:
-    """An alias for each reference; one of several tables of the same last name gets its whole."""
+def column_edits(tree: exp.Query, references: Sequence[TableReference]) -> list[Edit]:
+    """Edits of the names that stand before columns: as `table_aliases` and merged columns ask."""
+    merged = using_edits(tree)
+    qualifiers = _qualifier_edits(tree, references, table_aliases(references))
+    return [*merged.values(), *(edit for edit in qualifiers if edit.start not in merged)]
+
+
+def table_aliases(references: Sequence[TableReference]) -> list[str]:
+    """An alias in backticks for each reference; of several with the same last name, the whole."""
     unaliased = [reference for reference in references if reference.alias_at is not None]
     whole_names = {tuple(part.lower() for part in reference.written) for reference in unaliased}
     last_names = Counter(name[-1] for name in whole_names)

@@ -68,6 +68,10 @@ class Outline:
         """The word or symbol at an index, in upper case; empty outside the text."""
         return self.tokens[index].word if 0 <= index < len(self.tokens) else ""
 
+    def kind(self, index: int) -> TokenKind:
+        """The kind of the token at an index; `END` outside the text."""
+        return self.tokens[index].kind if 0 <= index < len(self.tokens) else TokenKind.END
+
     def is_quantifier(self, index: int) -> bool:
         """Tell `LIKE ANY ('a', 'b')` from the aggregate function `any(c)`."""
         return self.word(index) in _QUANTIFIERS and self.word(index - 1) in _MATCHING

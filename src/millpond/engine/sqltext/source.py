@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millpond.definitions import SqlQuery
 from millpond.errors import SourceLocation
@@ -20,6 +20,7 @@ class QueryText:
         query: The query that the text is of, where it stands in an SQL file.
         catalog: Default catalog for names in the text.
         schema: Default schema for names in the text.
+        whole: Of a part of a text: the whole, with every character of the part in its place.
     """
 
     text: str
@@ -27,6 +28,7 @@ class QueryText:
     query: SqlQuery | None = None
     catalog: str | None = None
     schema: str | None = None
+    whole: str = ""
 
     @classmethod
     def of_query(cls, query: SqlQuery) -> QueryText:
@@ -46,7 +48,12 @@ class QueryText:
         """The line that holds a part of the text, with carets below that part."""
         if self.query is not None:
             return query_caret(self.query, start, end)
-        return SourceText(self.text, self.location.file).caret(start, max(end, start + 1))
+        shown = SourceText(self.whole or self.text, self.location.file)
+        return shown.caret(start, max(end, start + 1))
+
+    def part(self, text: str) -> QueryText:
+        """A part of this text, every character in its place."""
+        return replace(self, text=text, whole=self.whole or self.text)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from millpond.engine.sqltext.source import QueryText
 from millpond.errors.engine import InvalidReadOptionError, UnsupportedStreamingSourceError
 from millpond.sql.tokens import Token, TokenKind, keywords, string_value
 
+_SIGNS = frozenset({"+", "-"})
 # Words that may follow a table and are no alias of it, nor the source of a table named "stream".
 AFTER_TABLE = keywords(
     "AS ON USING WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET "
@@ -85,13 +86,20 @@ def find_watermarks(outline: Outline) -> list[tuple[int, int]]:
 
 
 def _interval_end(outline: Outline, index: int) -> int:
-    """The offset behind an interval: `INTERVAL 10 MINUTES` or `INTERVAL '10 minutes'`."""
-    last = min(index + 1, len(outline.tokens) - 1)
-    value = outline.tokens[last]
-    has_unit = value.kind is TokenKind.STRING and string_value(value)[-1:].isalpha()
-    if not has_unit and last + 1 < len(outline.tokens):
-        last += 1
-    return outline.tokens[last].end
+    """The offset behind an interval: `INTERVAL 1 HOUR 30 MINUTES` or `INTERVAL '10 minutes'`."""
+    at = _behind_quantity(outline, index + 1)
+    while outline.word(at) in _SIGNS or outline.kind(at) in {TokenKind.NUMBER, TokenKind.STRING}:
+        at = _behind_quantity(outline, at)
+    return outline.tokens[min(at, len(outline.tokens)) - 1].end
+
+
+def _behind_quantity(outline: Outline, index: int) -> int:
+    """The index behind a value with its unit: `10 MINUTES`, `'1:30' HOUR TO MINUTE`."""
+    at = index + 1 if outline.word(index) in _SIGNS else index
+    value = outline.tokens[min(at, len(outline.tokens) - 1)]
+    if value.kind is TokenKind.STRING and string_value(value)[-1:].isalpha():
+        return at + 1
+    return at + 4 if outline.word(at + 2) == "TO" else at + 2
 
 
 def name_end(outline: Outline, index: int) -> int:

@@ -1,0 +1,302 @@
+"""Lowers a query that holds operators with state over streams to a relation.
+
+The user's own text runs wherever nothing in it keeps state. What does becomes a relation, and what
+stands around it again a text, which names the relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millpond.engine.connect.cuts import Place
+from millpond.engine.connect.lowering.grammar import (
+    Nested,
+    Query,
+    QueryReader,
+    Select,
+    SetOperator,
+    Term,
+)
+from millpond.engine.connect.lowering.grouping import aggregated
+from millpond.engine.connect.lowering.items import Lowerings, core_part, own_name, table_of
+from millpond.engine.connect.lowering.joins import relations_part, takes_where
+from millpond.engine.connect.lowering.laterals import check_names, with_laterals
+from millpond.engine.connect.lowering.parameters import Parameters
+from millpond.engine.connect.lowering.parts import Part
+from millpond.engine.connect.lowering.refusals import refused
+from millpond.engine.connect.lowering.relations import Item
+from millpond.engine.connect.lowering.scopes import Scope, Streams
+from millpond.engine.connect.lowering.select_items import select_item
+from millpond.engine.connect.lowering.spans import Span
+from millpond.engine.connect.lowering.texts import Replacement, Texts
+from millpond.engine.connect.operators import Source
+from millpond.engine.protocol import TableRead
+from millpond.engine.sqltext.analysis import TextAnalysis
+from millpond.engine.sqltext.binding import quoted
+
+# Stands in a text for the rows of a relation. There is one such a text, so one name will do.
+_ROWS = "__rows"
+_MOST_ROWS = (1 << 31) - 1
+# Clauses of a SELECT that can be made relations; DISTRIBUTE BY says nothing of the rows.
+_FOLLOWED = frozenset({"FROM", "WHERE", "GROUP", "HAVING"})
+_IN_EXPRESSIONS = frozenset({"SELECT", "WITH", "VALUES"})
+
+
+@dataclass(frozen=True)
+class External:
+    """A DataFrame that a text names, as in `spark.sql("SELECT * FROM {df}", df=df)`.
+
+    Attributes:
+        sources: What its leaves read, in order.
+    """
+
+    relation: Any
+    sources: tuple[Source, ...]
+    is_streaming: bool
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A query's relation.
+
+    Attributes:
+        sources: What its leaves read, in order.
+        places: By number of a part of the plan, what the user wrote for the operator that it is.
+    """
+
+    relation: Any
+    sources: tuple[Source, ...]
+    places: Mapping[int, Place]
+
+
+def keeps_state(
+    analysis: TextAnalysis,
+    *,
+    externals: Mapping[str, External],
+    reads_stream: Callable[[TableRead], bool],
+) -> bool:
+    """Whether a text holds an operator that keeps state over a stream, as far as it can be read."""
+    if analysis.tree is None:
+        return False
+    return _streams(analysis, externals, reads_stream).keeps_state(_query(analysis), Scope())
+
+
+def lowered(
+    analysis: TextAnalysis,
+    sql: Any,
+    *,
+    externals: Mapping[str, External],
+    reads_stream: Callable[[TableRead], bool],
+) -> Lowered:
+    """The relation of a text.
+
+    Args:
+        sql: The `SQL` message that holds the text, with the arguments of its parameters.
+        externals: The DataFrames that it names, by their names in it.
+
+    Raises:
+        MillpondError: It can't be taken apart.
+    """
+    streams = _streams(analysis, externals, reads_stream)
+    parameters = Parameters(analysis, sql)
+    parts = {name: Part(each.relation, each.sources) for name, each in externals.items()}
+    texts = Texts(analysis, streams, parameters, parts)
+    lowering = _Lowering(analysis, streams, texts, parts)
+    part = lowering.query(_query(analysis), Scope())
+    return Lowered(part.relation, part.sources, lowering.places)
+
+
+def _streams(
+    analysis: TextAnalysis,
+    externals: Mapping[str, External],
+    reads_stream: Callable[[TableRead], bool],
+) -> Streams:
+    flags = {name: each.is_streaming for name, each in externals.items()}
+    return Streams(analysis, flags, reads_stream)
+
+
+def _query(analysis: TextAnalysis) -> Query:
+    outline = analysis.outline
+    end = len(outline.tokens)
+    if outline.word(end - 1) == ";":
+        end -= 1
+    return QueryReader(outline, dict(analysis.findings.watermarks)).query(Span(0, end))
+
+
+class _Lowering:
+    def __init__(
+        self,
+        analysis: TextAnalysis,
+        streams: Streams,
+        texts: Texts,
+        externals: Mapping[str, Part],
+    ) -> None:
+        self._analysis = analysis
+        self._outline = analysis.outline
+        self._streams = streams
+        self._texts = texts
+        self.places: dict[int, Place] = {}
+        self._lowerings = Lowerings(
+            analysis=analysis,
+            streams=streams,
+            texts=texts,
+            externals=externals,
+            places=self.places,
+            query=self.query,
+            relations=lambda relations, scope: relations_part(self._lowerings, relations, scope),
+        )
+
+    def query(self, query: Query, scope: Scope) -> Part:
+        """A query's rows."""
+        scope_inside = scope.inside(query)
+        if not self._streams.keeps_state(query, scope):
+            return self._texts.query(_body(query), scope_inside)
+        if query.misplaced is not None:
+            raise self._unfollowed(query.misplaced)
+        part = self._term(query.terms[0], scope_inside)
+        for operator, term in zip(query.operators, query.terms[1:], strict=True):
+            self._check_union(operator)
+            part = part.united(self._term(term, scope_inside), by_name=operator.by_name)
+        return self._with_tail(query, part)
+
+    def _term(self, term: Term, scope: Scope) -> Part:
+        if isinstance(term, Nested):
+            return self.query(term.query, scope)
+        if isinstance(term, Select):
+            return self._select(term, scope)
+        return self._texts.query(term.span, scope)
+
+    def _select(self, select: Select, scope: Scope) -> Part:
+        streams = self._streams.items(select, scope)
+        if len(streams) > 1 or (streams and self._streams.aggregates(select)):
+            part = self._taken_apart(select, scope)
+        else:
+            part = self._text(select, streams, scope)
+        if select.distinct is None or not streams:
+            return part
+        return self._lowerings.placed(part.deduplicated(), "DISTINCT", select.distinct)
+
+    def _text(self, select: Select, streams: list[Item], scope: Scope) -> Part:
+        """A SELECT that stays text, with a name for the part of its FROM that keeps state."""
+        replacements: list[Replacement] = []
+        if select.distinct is not None and streams:
+            replacements.append(Replacement(Span(select.distinct, select.distinct + 1)))
+        item = next((each for each in streams if self._streams.item_keeps_state(each, scope)), None)
+        if item is None:
+            return self._texts.query(select.span, scope, replacements=replacements)
+        table = table_of(self._lowerings, item)
+        is_query = table is None and not item.names
+        name = _ROWS if table is not None or is_query else item.names[0]
+        if name == _ROWS:
+            replacements.append(Replacement(item.core, _ROWS))
+        if item.options is not None:
+            replacements.append(Replacement(item.options))
+        if item.watermark is not None:
+            alias = own_name(self._lowerings, item) if table and item.alias is None else None
+            text = "" if alias is None else f"AS {quoted(alias)}"
+            replacements.append(Replacement(item.watermark, text))
+        return self._texts.query(
+            select.span,
+            scope,
+            replacements=replacements,
+            references={name: core_part(self._lowerings, item, scope)},
+            replaced_table=table,
+        )
+
+    def _taken_apart(self, select: Select, scope: Scope) -> Part:
+        """A SELECT every clause of which becomes a relation."""
+        self._check_clauses(select)
+        lowerings, where = self._lowerings, select.clauses.get("WHERE")
+        joins_by_where = where is not None and not select.laterals and takes_where(select.relations)
+        part = relations_part(
+            lowerings,
+            select.relations,
+            scope,
+            where=where.body if where is not None and joins_by_where else None,
+        )
+        part, laterals = with_laterals(lowerings, select, part)
+        edits = laterals.edits
+        if where is not None and not joins_by_where:
+            part = part.filtered(self._texts.expression(where.body, edits=edits))
+        items = [
+            select_item(self._outline, self._texts, span, edits=edits) for span in select.items
+        ]
+        check_names(lowerings, items, laterals)
+        if self._streams.aggregates(select):
+            part = aggregated(lowerings, select, part, edits=edits)
+        else:
+            part = part.projected(
+                [self._texts.expression(item.span, edits=edits) for item in items]
+            )
+        return part.renamed(laterals.names)
+
+    def _with_tail(self, query: Query, part: Part) -> Part:
+        for word, clause in query.tail.items():
+            if word not in {"LIMIT", "DISTRIBUTE"}:
+                raise self._unfollowed(clause.at)
+        limit = query.tail.get("LIMIT")
+        if limit is None or self._outline.word(limit.body.start) == "ALL":
+            return part
+        count = self._texts.expression(limit.body)
+        is_number = count.isdecimal() and int(count) <= _MOST_ROWS
+        if not is_number:
+            raise refused(
+                self._analysis,
+                limit.body.start,
+                f"LIMIT {count}",
+                reason="the number of rows is no plain number",
+                instead=f"write a number up to {_MOST_ROWS}",
+            )
+        return self._lowerings.placed(part.limited(int(count)), "LIMIT", limit.at)
+
+    def _check_union(self, operator: SetOperator) -> None:
+        if not operator.name.startswith("UNION") or not operator.is_all:
+            raise refused(
+                self._analysis,
+                operator.at,
+                operator.name,
+                reason="it compares rows of all batches",
+                instead="write UNION ALL",
+            )
+
+    def _check_clauses(self, select: Select) -> None:
+        for word, clause in select.clauses.items():
+            if word not in _FOLLOWED:
+                raise self._unfollowed(clause.at)
+        outline = self._outline
+        expressions = [*select.items, *select.laterals]
+        expressions += [clause.body for word, clause in select.clauses.items() if word != "FROM"]
+        expressions += [
+            join.on
+            for relation in select.relations
+            for join in relation.joins
+            if join.on is not None
+        ]
+        for span in expressions:
+            for index in range(span.start, span.end):
+                if outline.word(index) == "(" and outline.word(index + 1) in _IN_EXPRESSIONS:
+                    raise refused(
+                        self._analysis,
+                        index + 1,
+                        "A subquery in an expression beside a join of streams or a GROUP BY",
+                        reason="only subqueries in FROM are followed",
+                        instead="join the other table instead",
+                    )
+
+    def _unfollowed(self, index: int) -> Exception:
+        token = self._outline.tokens[index]
+        by = " BY" if self._outline.word(index + 1) == "BY" else ""
+        return refused(
+            self._analysis,
+            index,
+            f"{token.text}{by} in a query that keeps state",
+            reason="the rows of a stream have no end and no order",
+            instead="leave it out",
+        )
+
+
+def _body(query: Query) -> Span:
+    """The tokens of a query behind its WITH."""
+    return Span(query.terms[0].span.start, query.span.end)
