@@ -32,7 +32,7 @@ def working_in(folder: Path) -> Iterator[DuckDBPyConnection]:
         yield connection
 
 
-def rows_sql(files: Sequence[Path]) -> str:
+def files_sql(files: Sequence[Path]) -> str:
     """SQL that stands for the rows of files, in a FROM. There must be at least one file.
 
     Parquet's statistics leave NaN out, and DuckDB trusts them unless told: it would lose rows.
@@ -47,7 +47,7 @@ def column_types(connection: DuckDBPyConnection, select: str) -> dict[str, str]:
     return {str(name): str(kind) for name, kind, *_ in described}
 
 
-def write_rows(connection: DuckDBPyConnection, select: str, path: Path) -> Files:
+def write_file(connection: DuckDBPyConnection, select: str, path: Path) -> Files:
     """Write the rows of a SELECT to a file; of none, nothing is given back."""
     (count,) = connection.execute(
         f"COPY ({select}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
@@ -76,4 +76,5 @@ def event_us_sql(column: str, types: Mapping[str, str]) -> str:
         types: The columns that there are, with their DuckDB types.
     """
     name = quote(column)
-    return f"epoch_us({name}.end)" if types[column].startswith("STRUCT") else f"epoch_us({name})"
+    is_window = types[column].startswith("STRUCT")
+    return f"epoch_us(struct_extract({name}, 'end'))" if is_window else f"epoch_us({name})"

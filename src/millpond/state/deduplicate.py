@@ -16,9 +16,9 @@ from millpond.state.batch_rows import (
     columns_sql,
     equal_sql,
     event_us_sql,
-    rows_sql,
+    files_sql,
     working_in,
-    write_rows,
+    write_file,
 )
 from millpond.state.flow_state import BatchState
 
@@ -55,7 +55,7 @@ def deduplicate(
     fresh: Files = ()
     if rows:
         with working_in(folder) as connection:
-            types = column_types(connection, f"SELECT * FROM {rows_sql(rows)}")
+            types = column_types(connection, f"SELECT * FROM {files_sql(rows)}")
             time_us = "NULL::BIGINT" if event_time is None else event_us_sql(event_time, types)
             due = "NULL::BIGINT"
             if within_us is not None:
@@ -68,23 +68,24 @@ def deduplicate(
             connection.execute(
                 f"CREATE TEMP TABLE firsts AS SELECT {columns_sql(keys)}, "
                 f"min({POSITION}) AS __position, arg_min({due}, {POSITION}) AS {_DUE} "
-                f"FROM {rows_sql(rows)} WHERE {in_time} GROUP BY {columns_sql(keys)}"
+                f"FROM {files_sql(rows)} WHERE {in_time} GROUP BY {columns_sql(keys)}"
             )
+            kept = f"SELECT {columns_sql(keys)}, {_DUE}"
+            seen.declare(connection, f"{kept} FROM firsts", keys=keys, due=_DUE)
             known = seen.matching(connection, f"SELECT {columns_sql(keys)} FROM firsts", keys=keys)
             connection.execute(
                 "CREATE TEMP TABLE fresh AS SELECT firsts.* FROM firsts "
                 f"ANTI JOIN ({known}) AS known ON {equal_sql(keys, 'firsts', 'known')}"
             )
-            fresh = write_rows(
+            fresh = write_file(
                 connection,
-                f"SELECT {columns_sql([*types])} FROM {rows_sql(rows)} "
+                f"SELECT {columns_sql([*types])} FROM {files_sql(rows)} "
                 f"WHERE {POSITION} IN (SELECT __position FROM fresh)",
                 folder / "first.parquet",
             )
             seen.add(
                 connection,
-                f"SELECT {columns_sql(keys)}, {_DUE} FROM fresh "
-                f"WHERE {_DUE} IS NULL OR {_DUE} > {state.watermark_us}",
+                f"{kept} FROM fresh WHERE {_DUE} IS NULL OR {_DUE} > {state.watermark_us}",
                 keys=keys,
                 due=_DUE,
             )

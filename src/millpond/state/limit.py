@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from millpond.delta import escape_glob, literal
-from millpond.state.batch_rows import Files, column_types, rows_sql, working_in, write_rows
+from millpond.state.batch_rows import (
+    Files,
+    column_types,
+    columns_sql,
+    files_sql,
+    working_in,
+    write_file,
+)
 from millpond.state.flow_state import BatchState
 
 _GIVEN = "given"
@@ -37,10 +44,10 @@ def limit(
             )
             (held,) = connection.execute(footer).fetchall()[0]
             if held > left:
-                first = f"SELECT * FROM {rows_sql([file])}"
-                columns = ", ".join(map(quote, column_types(connection, first)))
-                part = f"SELECT {columns} FROM {rows_sql([file])} WHERE file_row_number < {left}"
-                chosen += write_rows(connection, part, folder / "limited.parquet")
+                first = f"SELECT * FROM {files_sql([file])}"
+                columns = columns_sql([*column_types(connection, first)])
+                part = f"SELECT {columns} FROM {files_sql([file])} WHERE file_row_number < {left}"
+                chosen += write_file(connection, part, folder / "limited.parquet")
             elif held:
                 chosen += (file,)
             left -= min(held, left)

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from millpond.delta import connect
-from millpond.state.batch_rows import column_types, event_us_sql, rows_sql
+from millpond.state.batch_rows import column_types, event_us_sql, files_sql
 from millpond.state.flow_state import BatchState
 
 
@@ -28,7 +28,7 @@ def observe(
     newest_us = None
     if rows:
         with closing(connect()) as connection:
-            select = f"SELECT * FROM {rows_sql(rows)}"
+            select = f"SELECT * FROM {files_sql(rows)}"
             time_us = event_us_sql(event_time, column_types(connection, select))
             found = connection.execute(f"SELECT max({time_us}) FROM ({select})").fetchall()
             newest_us = found[0][0]
