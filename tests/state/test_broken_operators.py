@@ -99,7 +99,7 @@ def pairs_of_a_batch_are_made_twice(monkeypatch):
 
 def old_rows_are_not_joined(monkeypatch):
     monkeypatch.setattr(
-        KeyedRows, "matching", lambda self, *_, **__: f"SELECT * FROM ({self.live()}) LIMIT 0"
+        KeyedRows, "matching", lambda self, *_, **__: f"SELECT * FROM ({self.live()}) WHERE false"
     )
 
 
