@@ -108,7 +108,7 @@ _JOIN_TYPES = {
     proto.Join.JOIN_TYPE_LEFT_ANTI: JoinType.ANTI,
 }
 # Expressions that look at one row, whatever is inside them.
-PLAIN_EXPRESSIONS = frozenset(
+_PLAIN_EXPRESSIONS = frozenset(
     {
         "literal",
         "unresolved_attribute",
@@ -125,6 +125,18 @@ PLAIN_EXPRESSIONS = frozenset(
         "direct_shuffle_partition_id",
     }
 )
+# The others: those that are looked into, and those that are refused.
+DECIDED_EXPRESSIONS = _PLAIN_EXPRESSIONS | {
+    "unresolved_function",
+    "call_function",
+    "expression_string",
+    "window",
+    "common_inline_user_defined_function",
+    "subquery_expression",
+    "merge_action",
+    "typed_aggregate_expression",
+    "extension",
+}
 # What a leaf of a plan reads.
 Source = TableRead | TextAnalysis | FileRead
 _MAY_HOLD_QUERY = re.compile(r"\b(select|from|values|table)\b", re.IGNORECASE)
@@ -231,7 +243,7 @@ class _Description:
         forms = forms_in(relation)
         for expression in own_expressions(relation):
             kind = expression.WhichOneof("expr_type")
-            if kind in PLAIN_EXPRESSIONS:
+            if kind in _PLAIN_EXPRESSIONS:
                 continue
             if kind == "subquery_expression":
                 self._subquery(relation, expression.subquery_expression.plan_id, rows, forms)

@@ -32,7 +32,7 @@ Rule = Callable[[Operator], Refusal | None]
 # Whether a stream that is read is a view that sets a watermark.
 HasWatermark = Callable[["TableRead"], bool]
 
-_RULES: Mapping[OperatorKind, Rule] = {
+RULES: Mapping[OperatorKind, Rule] = {
     kind: module.refusal
     for module in (
         aggregation,
@@ -76,7 +76,7 @@ def check(operators: Iterable[Operator], *, has_watermark: HasWatermark = no_wat
     for operator in operators:
         if not operator.is_streaming:
             continue
-        rule = _RULES.get(operator.kind)
+        rule = RULES.get(operator.kind)
         refusal = _NOT_KNOWN if rule is None else rule(operator)
         if refusal is None:
             continue
