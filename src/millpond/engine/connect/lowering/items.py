@@ -18,7 +18,8 @@ from millpond.engine.sqltext.binding import table_aliases
 from millpond.engine.sqltext.references import TableReference
 from millpond.sql.tokens import TokenKind, identifier_value, scan
 
-_OPENING = "SELECT*FROM "
+# What makes a query of something in FROM. There is room for it before, since a query stands there.
+OPENING = "SELECT*FROM"
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ def item_part(lowerings: Lowerings, item: Item, scope: Scope) -> Part:
         raise _unfollowed(lowerings, item.extra)
     if item.extra is None and (keeps_state or _is_relation(lowerings, item, scope)):
         part = core_part(lowerings, item, scope)
-        return _aliased(lowerings, item, part.named(item.columns) if item.columns else part)
-    part = lowerings.texts.query(item.span, scope, opening=_OPENING)
-    return _aliased(lowerings, item, part)
+        return aliased(lowerings, item, part.named(item.columns) if item.columns else part)
+    part = lowerings.texts.query(item.span, scope, opening=OPENING)
+    return aliased(lowerings, item, part)
 
 
 def _is_relation(lowerings: Lowerings, item: Item, scope: Scope) -> bool:
@@ -122,7 +123,8 @@ def _read_part(lowerings: Lowerings, item: Item, scope: Scope) -> Part:
     return lowerings.externals[item.names[0]]
 
 
-def _aliased(lowerings: Lowerings, item: Item, part: Part) -> Part:
+def aliased(lowerings: Lowerings, item: Item, part: Part) -> Part:
+    """The rows of an item under its name."""
     name = item.alias or own_name(lowerings, item)
     return part if name is None else part.aliased(name)
 

@@ -56,6 +56,38 @@ def with_laterals(lowerings: Lowerings, select: Select, part: Part) -> tuple[Par
     return part, found
 
 
+def without_tables(lowerings: Lowerings, select: Select) -> Iterator[Edit]:
+    """Edits that leave out the table names of LATERAL VIEWs, whose columns have become the rows'.
+
+    They are for expressions over these rows, not for the text that has the LATERAL VIEWs.
+    """
+    tables = {_table(lowerings, span).lower() for span in select.laterals}
+    for node in _columns(lowerings, select):
+        parts = identifiers(node)
+        if len(parts) > 1 and parts[0].name.lower() in tables:
+            start = parts[0].meta["start"]
+            yield Edit(start, parts[1].meta["start"], "")
+
+
+def _table(lowerings: Lowerings, span: Span) -> str:
+    """The name of the table that a LATERAL VIEW makes."""
+    outline = lowerings.analysis.outline
+    opening = next(i for i in range(span.start, span.end) if outline.word(i) == "(")
+    behind = outline.closing(opening) + 1
+    return name_at(outline, behind) if behind < span.end else ""
+
+
+def _columns(lowerings: Lowerings, select: Select) -> Iterator[exp.Column]:
+    """The columns that the text of a SELECT names."""
+    outline, tree = lowerings.analysis.outline, lowerings.analysis.tree
+    assert tree is not None
+    start, end = outline.tokens[select.span.start].start, outline.tokens[select.span.end - 1].end
+    for node in tree.find_all(exp.Column):
+        parts = identifiers(node)
+        if parts and start <= parts[0].meta["start"] < end:
+            yield node
+
+
 def _read(lowerings: Lowerings, span: Span) -> tuple[str, Span, str, str]:
     """The function, its arguments, and the names of the table and its column."""
     outline = lowerings.analysis.outline
@@ -69,7 +101,7 @@ def _read(lowerings: Lowerings, span: Span) -> tuple[str, Span, str, str]:
         raise refused(
             lowerings.analysis,
             at,
-            f"LATERAL VIEW {outline.tokens[at].text} beside a join of streams or a GROUP BY",
+            f"LATERAL VIEW {outline.tokens[at].text} beside a join",
             reason="the engine can put the column of explode() beside the others, and no more",
             instead="join the streams in a subquery in FROM, and write LATERAL VIEW behind it",
         )
@@ -88,16 +120,11 @@ def _edits(
 ) -> Iterator[Edit]:
     """Edits of every place of a SELECT that names a column of a LATERAL VIEW."""
     outline = lowerings.analysis.outline
-    start, end = outline.tokens[select.span.start].start, outline.tokens[select.span.end - 1].end
-    tree = lowerings.analysis.tree
-    assert tree is not None
     table, column = (name.lower() for name in named)
     is_table = column in {(item.alias or "").lower() for item in _items(select)}
-    for node in tree.find_all(exp.Column):
+    for node in _columns(lowerings, select):
         parts = identifiers(node)
         names = [part.name.lower() for part in parts]
-        if not parts or not start <= parts[0].meta["start"] < end:
-            continue
         if names[:2] == [table, column]:
             last = parts[1]
         elif names[0] == column and not (is_table and len(names) > 1):

@@ -19,29 +19,20 @@ from millpond.engine.connect.lowering.grammar import (
     SetOperator,
     Term,
 )
-from millpond.engine.connect.lowering.grouping import aggregated
-from millpond.engine.connect.lowering.items import Lowerings, core_part, own_name, table_of
-from millpond.engine.connect.lowering.joins import relations_part, takes_where
-from millpond.engine.connect.lowering.laterals import check_names, with_laterals
+from millpond.engine.connect.lowering.items import Lowerings
+from millpond.engine.connect.lowering.joins import relations_part
 from millpond.engine.connect.lowering.parameters import Parameters
 from millpond.engine.connect.lowering.parts import Part
 from millpond.engine.connect.lowering.refusals import refused
-from millpond.engine.connect.lowering.relations import Item
 from millpond.engine.connect.lowering.scopes import Scope, Streams
-from millpond.engine.connect.lowering.select_items import select_item
+from millpond.engine.connect.lowering.selects import select_part
 from millpond.engine.connect.lowering.spans import Span
-from millpond.engine.connect.lowering.texts import Replacement, Texts
+from millpond.engine.connect.lowering.texts import Texts
 from millpond.engine.connect.operators import Source
 from millpond.engine.protocol import TableRead
 from millpond.engine.sqltext.analysis import TextAnalysis
-from millpond.engine.sqltext.binding import quoted
 
-# Stands in a text for the rows of a relation. There is one such a text, so one name will do.
-_ROWS = "__rows"
 _MOST_ROWS = (1 << 31) - 1
-# Clauses of a SELECT that can be made relations; DISTRIBUTE BY says nothing of the rows.
-_FOLLOWED = frozenset({"FROM", "WHERE", "GROUP", "HAVING"})
-_IN_EXPRESSIONS = frozenset({"SELECT", "WITH", "VALUES"})
 
 
 @dataclass(frozen=True)
@@ -165,75 +156,12 @@ class _Lowering:
         if isinstance(term, Nested):
             return self.query(term.query, scope)
         if isinstance(term, Select):
-            return self._select(term, scope)
+            return select_part(self._lowerings, term, scope)
         return self._texts.query(term.span, scope)
-
-    def _select(self, select: Select, scope: Scope) -> Part:
-        streams = self._streams.items(select, scope)
-        if len(streams) > 1 or (streams and self._streams.aggregates(select)):
-            part = self._taken_apart(select, scope)
-        else:
-            part = self._text(select, streams, scope)
-        if select.distinct is None or not streams:
-            return part
-        return self._lowerings.placed(part.deduplicated(), "DISTINCT", select.distinct)
-
-    def _text(self, select: Select, streams: list[Item], scope: Scope) -> Part:
-        """A SELECT that stays text, with a name for the part of its FROM that keeps state."""
-        replacements: list[Replacement] = []
-        if select.distinct is not None and streams:
-            replacements.append(Replacement(Span(select.distinct, select.distinct + 1)))
-        item = next((each for each in streams if self._streams.item_keeps_state(each, scope)), None)
-        if item is None:
-            return self._texts.query(select.span, scope, replacements=replacements)
-        table = table_of(self._lowerings, item)
-        is_query = table is None and not item.names
-        name = _ROWS if table is not None or is_query else item.names[0]
-        if name == _ROWS:
-            replacements.append(Replacement(item.core, _ROWS))
-        if item.options is not None:
-            replacements.append(Replacement(item.options))
-        if item.watermark is not None:
-            alias = own_name(self._lowerings, item) if table and item.alias is None else None
-            text = "" if alias is None else f"AS {quoted(alias)}"
-            replacements.append(Replacement(item.watermark, text))
-        return self._texts.query(
-            select.span,
-            scope,
-            replacements=replacements,
-            references={name: core_part(self._lowerings, item, scope)},
-            replaced_table=table,
-        )
-
-    def _taken_apart(self, select: Select, scope: Scope) -> Part:
-        """A SELECT every clause of which becomes a relation."""
-        self._check_clauses(select)
-        lowerings, where = self._lowerings, select.clauses.get("WHERE")
-        joins_by_where = where is not None and not select.laterals and takes_where(select.relations)
-        part = relations_part(
-            lowerings,
-            select.relations,
-            scope,
-            where=where.body if where is not None and joins_by_where else None,
-        )
-        part, laterals = with_laterals(lowerings, select, part)
-        edits = laterals.edits
-        if where is not None and not joins_by_where:
-            part = part.filtered(self._texts.expression(where.body, edits=edits))
-        items = [
-            select_item(self._outline, self._texts, span, edits=edits) for span in select.items
-        ]
-        check_names(lowerings, items, laterals)
-        if self._streams.aggregates(select):
-            part = aggregated(lowerings, select, part, edits=edits)
-        else:
-            part = part.projected(
-                [self._texts.expression(item.span, edits=edits) for item in items]
-            )
-        return part.renamed(laterals.names)
 
     def _with_tail(self, query: Query, part: Part) -> Part:
         for word, clause in query.tail.items():
+            # DISTRIBUTE BY says nothing of which rows there are.
             if word not in {"LIMIT", "DISTRIBUTE"}:
                 raise self._unfollowed(clause.at)
         limit = query.tail.get("LIMIT")
@@ -260,30 +188,6 @@ class _Lowering:
                 reason="it compares rows of all batches",
                 instead="write UNION ALL",
             )
-
-    def _check_clauses(self, select: Select) -> None:
-        for word, clause in select.clauses.items():
-            if word not in _FOLLOWED:
-                raise self._unfollowed(clause.at)
-        outline = self._outline
-        expressions = [*select.items, *select.laterals]
-        expressions += [clause.body for word, clause in select.clauses.items() if word != "FROM"]
-        expressions += [
-            join.on
-            for relation in select.relations
-            for join in relation.joins
-            if join.on is not None
-        ]
-        for span in expressions:
-            for index in range(span.start, span.end):
-                if outline.word(index) == "(" and outline.word(index + 1) in _IN_EXPRESSIONS:
-                    raise refused(
-                        self._analysis,
-                        index + 1,
-                        "A subquery in an expression beside a join of streams or a GROUP BY",
-                        reason="only subqueries in FROM are followed",
-                        instead="join the other table instead",
-                    )
 
     def _unfollowed(self, index: int) -> Exception:
         token = self._outline.tokens[index]

@@ -118,8 +118,11 @@ class Texts:
         return text
 
     def _opening(self, kept: Span, opening: str) -> list[Edit]:
+        if not opening:
+            return []
         start = self._characters(kept)[0]
-        return [Edit(start - len(opening), start, opening)] if opening else []
+        gap = 0 if self._analysis.source.text[start] in "(`" else 1
+        return [Edit(start - gap - len(opening), start - gap, opening)]
 
     def _qualifier_edits(self, kept: Span, table: TableReference | None) -> list[Edit]:
         """Edits of longer names of a table that is no table any more: `s.t.c`."""
