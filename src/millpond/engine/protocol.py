@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import StructType
 
-    from millpond.state import BatchState
-
     from millpond.engine.shapes import Operator
+    from millpond.state import BatchState
 
 # Columns that a staged batch may carry beside the query's own. No query may name a column so.
 SEQUENCE_COLUMN = "__millpond_sequence"

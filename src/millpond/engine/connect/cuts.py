@@ -17,6 +17,7 @@ from pyspark.sql.connect import proto
 from millpond.engine.connect.call_sites import site_of
 from millpond.engine.connect.messages import input_relations
 from millpond.engine.protocol import TableRead
+from millpond.engine.shapes import Rows
 from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.errors import SourceLocation
 from millpond.errors.engine import UnsupportedStreamingOperationError
@@ -170,7 +171,8 @@ class _Marker:
         if not isinstance(analysis, TextAnalysis):
             message = "a text without an analysis"
             raise TypeError(message)
-        return analysis.operators(external, reads_stream=lambda read: read.streaming)[1]
+        rows = {name: Rows(streaming=streams) for name, streams in external.items()}
+        return analysis.describe(rows)[1].streaming
 
     def _mark(self, relation: Any, kind: str) -> None:
         inner = proto.Relation()

@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql.connect import proto
 
 from millpond.definitions import SqlQuery
-from millpond.engine.connect.cuts import Place, marked, prefix_operators
+from millpond.engine.connect.cuts import marked, prefix_operators
+from millpond.engine.connect.lowering.in_plans import with_texts_lowered
 from millpond.engine.connect.messages import input_relations, leaves
 from millpond.engine.connect.operators import Source, describe
 from millpond.engine.connect.reads import FileRead, location_of, table_read
@@ -97,9 +98,7 @@ def plan_of_text(
     operators, rows = analysis.describe({}, aggregates=aggregates)
     check(operators, has_watermark=has_watermark)
     return _with_cuts(
-        ConnectPlan(
-            relation, query.location, (analysis,), rows.streaming, text, tuple(operators)
-        )
+        ConnectPlan(relation, query.location, (analysis,), rows.streaming, text, tuple(operators))
     )
 
 
@@ -138,8 +137,9 @@ def _with_cuts(plan: ConnectPlan) -> ConnectPlan:
     """The plan with its operators that keep state marked, those in SQL texts made visible."""
     if not plan.is_streaming:
         return plan
-    places: dict[int, Place] = {}
-    return replace(plan, relation=marked(plan.relation, plan.sources, places))
+    found = with_texts_lowered(plan.relation, plan.sources)
+    relation = marked(found.relation, found.sources, found.places)
+    return replace(plan, relation=relation, sources=found.sources)
 
 
 def _source(

@@ -87,23 +87,6 @@ class TextAnalysis:
         unread = "A query whose syntax only the engine can read"
         return [Operator(OperatorKind.UNKNOWN, unread, (rows,), where=self.source.location)], rows
 
-    def operators(
-        self,
-        streaming: Mapping[str, bool],
-        *,
-        reads_stream: Callable[[TableRead], bool],  # noqa: ARG002 - every caller means the same
-        aggregates: Collection[str] = (),
-    ) -> tuple[list[Operator], bool]:
-        """What the query does, and whether its rows are a stream.
-
-        Args:
-            streaming: By name, whether a DataFrame that the text refers to is a stream.
-            aggregates: The user's own aggregate functions, in lower case.
-        """
-        external = {name: Rows(streaming=is_stream) for name, is_stream in streaming.items()}
-        found, rows = self.describe(external, aggregates=aggregates)
-        return found, rows.streaming
-
 
 def analyse(
     source: QueryText, *, can_read: CanRead, external: Collection[str] = frozenset()

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.connect import proto
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from millpond import state
 from millpond.engine.connect.cuts import Cut
-from millpond.engine.connect.expressions import called, fingerprint, named
+from millpond.engine.connect.expressions import called, fingerprint, literal, named
 from millpond.engine.connect.intervals import duration_us
 from millpond.engine.connect.windows import TimeWindow, replace_windows, window_of
 from millpond.engine.embedded.stateful.execution import (
@@ -29,8 +29,6 @@ from millpond.engine.embedded.stateful.execution import (
 from millpond.engine.shapes.aggregation import NEEDS_WINDOW
 
 _WINDOW = "window"
-_START = "session_start"
-_END = "session_end"
 _KEY = "g{index}"
 
 
@@ -68,8 +66,8 @@ def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
     if grouping.window is None:
         found.aggregate.input.CopyFrom(execution.rows(rows, files))
         return found
-    name = _free_name(rows.schema)
-    window = Carried(_WINDOW, name, _window_type(rows))
+    name = _free_name(grouping.window.function, rows.schema)
+    window = Carried(_WINDOW, name, rows.helpers[_WINDOW])
     found.aggregate.input.CopyFrom(execution.rows(rows, files, carried=[window]))
     for expression in found.aggregate.aggregate_expressions:
         replace_windows(expression, grouping.window, name)
@@ -77,16 +75,9 @@ def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
         is_alias = expression.WhichOneof("expr_type") == "alias"
         is_window = window_of(expression) is not None
         replace_windows(expression, grouping.window, name)
-        if is_window and not is_alias:
+        if is_window and not is_alias and name != grouping.window.function:
             expression.CopyFrom(named(expression, grouping.window.function))
     return found
-
-
-def _window_type(rows: CutRows) -> DataType:
-    if _WINDOW in rows.helpers:
-        return rows.helpers[_WINDOW]
-    time = rows.helpers[_START]
-    return StructType([StructField("start", time), StructField("end", time)])
 
 
 def _due(execution: Execution, cut: Cut, rows: CutRows, grouping: _Grouping) -> Files:
@@ -98,8 +89,7 @@ def _due(execution: Execution, cut: Cut, rows: CutRows, grouping: _Grouping) -> 
             kept,
             cut.operator,
             rows.files,
-            event_time=_START,
-            end=_END,
+            window=_WINDOW,
             keys=grouping.keys,
             folder=folder,
         )
@@ -122,8 +112,7 @@ def _grouping(execution: Execution, cut: Cut, node: Any) -> _Grouping:
         return _Grouping(window, index, {_WINDOW: window.call})
     others = [e for position, e in enumerate(expressions) if position != index]
     keys = {_KEY.format(index=number): _unnamed(e) for number, e in enumerate(others)}
-    covered = {_START: window.arguments[0], _END: _session_end(window, cut)}
-    return _Grouping(window, index, {**covered, **keys}, tuple(keys))
+    return _Grouping(window, index, {_WINDOW: _session(window, cut), **keys}, tuple(keys))
 
 
 def _by_event_time(execution: Execution, cut: Cut, node: Any) -> _Grouping:
@@ -146,8 +135,8 @@ def _check_time(execution: Execution, cut: Cut, relation: Any, window: TimeWindo
         )
 
 
-def _session_end(window: TimeWindow, cut: Cut) -> Any:
-    """The end of a session of one row alone: as much later as the gap is long."""
+def _session(window: TimeWindow, cut: Cut) -> Any:
+    """What one row alone would cover: the time from its event on, for as long as the gap."""
     if len(window.arguments) != 2:
         raise cut.refused(
             "session_window() takes a time and a gap",
@@ -161,7 +150,8 @@ def _session_end(window: TimeWindow, cut: Cut) -> Any:
         )
     interval = proto.Expression()
     interval.literal.day_time_interval = duration_us(gap.literal.string, where=cut.place.where)
-    return called("+", time, interval)
+    end = called("+", time, interval)
+    return called("named_struct", literal("start"), time, literal("end"), end)
 
 
 def _unnamed(expression: Any) -> Any:
@@ -169,6 +159,6 @@ def _unnamed(expression: Any) -> Any:
     return expression.alias.expr if is_alias else expression
 
 
-def _free_name(schema: StructType) -> str:
-    taken = {name.lower() for name in schema.names}
-    return "window" if "window" not in taken else "__millpond_window"
+def _free_name(name: str, schema: StructType) -> str:
+    taken = {column.lower() for column in schema.names}
+    return name if name not in taken else f"__millpond_{name}"

@@ -16,17 +16,15 @@ def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
     rows = execution.cut(cut, node.input)
     keys = _keys(cut, node, rows.schema)
     fields = rows.schema.fields
-    event_times = [
-        index
-        for index in (range(len(fields)) if node.within_watermark else keys)
-        if WATERMARK in fields[index].metadata
-    ]
+    event_times = [index for index, field in enumerate(fields) if WATERMARK in field.metadata]
+    # By the event time in the key, a key can be forgotten; by any other, rows are still late.
+    event_times.sort(key=lambda index: index not in keys)
     if node.within_watermark and not event_times:
         raise cut.refused(
             "no column has a watermark", instead="call withWatermark() on a timestamp column first"
         )
     event_time = event_times[0] if event_times else None
-    within_us = fields[event_times[0]].metadata[WATERMARK] if node.within_watermark else None
+    within_us = int(fields[event_times[0]].metadata[WATERMARK]) if node.within_watermark else None
     execution.describe(
         cut,
         operator="deduplicate",

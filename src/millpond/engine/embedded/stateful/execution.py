@@ -37,7 +37,8 @@ from millpond.engine.protocol import ParquetInput
 from millpond.names import path_segment
 from millpond.state import BatchState
 
-# The metadata of a column of event time: how far its watermark lags behind, in microseconds.
+# The metadata of a column of event time: how far its watermark lags behind, in microseconds. It is
+# text, as the engine has it for all metadata.
 WATERMARK = "millpond.watermark"
 # Rows of several writes are numbered apart by this much.
 _NUMBERS_APART = 1 << 58

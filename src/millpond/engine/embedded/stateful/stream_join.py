@@ -27,6 +27,7 @@ from millpond.engine.embedded.stateful.execution import (
     row_numbers,
     types_of,
     with_columns,
+    without_event_time,
 )
 from millpond.engine.embedded.stateful.join_analysis import JoinAnalysis, SideAnalysis, analyse
 
@@ -59,7 +60,9 @@ def stream_join(execution: Execution, cut: Cut, relation: Any) -> Any:
         right=types_of(right.schema),
         event_time=found.left.due is not None or found.right.due is not None,
     )
-    joined = CutRows(execution.scope(relation), execution.schema(relation))
+    # What comes out may be older than the watermark: later operators must not take it for late.
+    schema = without_event_time(execution.schema(relation))
+    joined = CutRows(execution.scope(relation), schema)
     files: Files = ()
     if execution.batch is not None:
         files = _Joining(execution, cut, relation, found, left, right, joined, outer).files()

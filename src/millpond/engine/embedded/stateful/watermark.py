@@ -21,7 +21,7 @@ def watermark(execution: Execution, cut: Cut, relation: Any) -> Any:
     fields = list(rows.schema.fields)
     field = fields[column]
     fields[column] = StructField(
-        field.name, field.dataType, field.nullable, {**field.metadata, WATERMARK: delay_us}
+        field.name, field.dataType, field.nullable, {**field.metadata, WATERMARK: str(delay_us)}
     )
     if execution.batch is not None:
         state.observe(
