@@ -124,8 +124,8 @@ def actual(outer, given_batches, *, due=True, observed=lambda _: None):
             folder=folder / "out",
         )
         observed(join)
-        pairs, matched = engine_joins(join, folder)
-        left, right = join.unmatched(*matched)
+        pairs, met = engine_joins(join, folder)
+        left, right = join.unmatched(met, left_id="l_id", right_id="r_id")
         return {"pairs": pairs, "left": read(left, COLUMNS), "right": read(right, COLUMNS)}
 
     with new_folder() as folder:
@@ -136,7 +136,7 @@ def actual(outer, given_batches, *, due=True, observed=lambda _: None):
 
 def engine_joins(join, folder):
     """Join the terms by the whole condition. `row_id` is the last column of each side."""
-    pairs, matched = [], {"l": (), "r": ()}
+    pairs, met = [], ()
     for number, (left, right) in enumerate(join.terms):
         if not (left and right):
             continue
@@ -149,11 +149,11 @@ def engine_joins(join, folder):
                 for name in COLUMNS
             )
             pairs += connection.execute(f"SELECT {values} FROM {joined}").fetchall()
-            for side in "lr":
-                path = folder / f"matched-{side}-{number}.parquet"
-                connection.execute(f"COPY (SELECT {side}.row_id FROM {joined}) TO '{path}'")
-                matched[side] += (path,)
-    return pairs, (matched["l"], matched["r"])
+            path = folder / f"met-{number}.parquet"
+            ids = "l.row_id AS l_id, r.row_id AS r_id"
+            connection.execute(f"COPY (SELECT {ids} FROM {joined}) TO '{path}'")
+            met += (path,)
+    return pairs, met
 
 
 def check(outer, given_batches):

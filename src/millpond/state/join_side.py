@@ -153,13 +153,19 @@ class JoinSide:
             self._dead = write_file(connection, dead, self._path("dead"))
         self._kept.expire(self._state.watermark_us)
 
-    def unmatched(self, connection: DuckDBPyConnection, matched: Sequence[Path]) -> Files:
-        """Note which rows met a partner; give those that are dead and never did."""
+    def unmatched(
+        self, connection: DuckDBPyConnection, met_pairs: Sequence[Path], *, id_column: str
+    ) -> Files:
+        """Note which rows met a partner; give those that are dead and never did.
+
+        Args:
+            met_pairs: Files of pairs, with this side's row in `id_column`.
+        """
         if not self._is_outer:
             return ()
-        meeting = f"SELECT {ROW_ID_COLUMN} AS {_MET_ID} FROM " + (
-            files_sql(matched) if matched else f"(SELECT CAST(NULL AS BIGINT) AS {ROW_ID_COLUMN})"
-        )
+        meeting = f"SELECT CAST(NULL AS BIGINT) AS {_MET_ID}"
+        if met_pairs:
+            meeting = f"SELECT {quote(id_column)} AS {_MET_ID} FROM {files_sql(met_pairs)}"
         lonely: Files = ()
         if self._dead:
             met = self._met.due(self._state.watermark_us)
@@ -170,7 +176,7 @@ class JoinSide:
                 f"ON dead.{ROW_ID_COLUMN} = met.{_MET_ID}",
                 self._path("lonely"),
             )
-        if matched and self._side.due is not None and (self.old or self.new):
+        if met_pairs and self._side.due is not None and (self.old or self.new):
             joined = f"SELECT * FROM {files_sql(self.old + self.new)}"
             due = self._due_us(column_types(connection, joined))
             self._met.add(

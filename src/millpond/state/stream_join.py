@@ -72,17 +72,15 @@ class StreamJoin:
         left, right = self._left, self._right
         return (left.new, right.old + right.new), (left.old, right.new)
 
-    def unmatched(
-        self, matched_left: Sequence[Path], matched_right: Sequence[Path]
-    ) -> tuple[Files, Files]:
+    def unmatched(self, met: Sequence[Path], *, left_id: str, right_id: str) -> tuple[Files, Files]:
         """The rows of the outer sides that never met a partner and never will, each once.
 
         To be called once a batch where a side is outer, after the terms were joined.
 
         Args:
-            matched_left: Files with a column `row_id` of the left rows that met a partner in this
-                batch, each any number of times.
-            matched_right: The same for the right.
+            met: Files with a row for each pair that the terms gave.
+            left_id: The column of these files with the `row_id` of the left row.
+            right_id: That of the right row.
 
         Returns:
             Files of left rows and of right rows, with the columns of their side and, last,
@@ -90,6 +88,6 @@ class StreamJoin:
         """
         with working_in(self._folder) as connection:
             return (
-                self._left.unmatched(connection, matched_left),
-                self._right.unmatched(connection, matched_right),
+                self._left.unmatched(connection, met, id_column=left_id),
+                self._right.unmatched(connection, met, id_column=right_id),
             )

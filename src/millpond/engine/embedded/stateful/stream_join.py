@@ -7,6 +7,7 @@ join, rows that met nobody come out once the watermark shows that nobody can com
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ from millpond.engine.embedded.stateful.execution import (
 )
 from millpond.engine.embedded.stateful.join_analysis import JoinAnalysis, SideAnalysis, analyse
 
-_OUTER = {
+_OUTER: Mapping[Any, tuple[state.SideName, ...]] = {
     proto.Join.JOIN_TYPE_INNER: (),
     proto.Join.JOIN_TYPE_CROSS: (),
     proto.Join.JOIN_TYPE_LEFT_OUTER: ("left",),
@@ -83,7 +84,7 @@ def _cut_side(
     return execution.cut(cut, relation, name=name, helpers=helpers)
 
 
-def _check(cut: Cut, found: JoinAnalysis, outer: frozenset[str]) -> None:
+def _check(cut: Cut, found: JoinAnalysis, outer: frozenset[state.SideName]) -> None:
     if not found.left.keys:
         raise cut.refused(
             "no column of the one stream has to equal one of the other",
@@ -109,7 +110,7 @@ class _Joining:
     left: CutRows
     right: CutRows
     joined: CutRows
-    outer: frozenset[str]
+    outer: frozenset[state.SideName]
 
     def files(self) -> Files:
         """The rows that come out of the join in this batch."""
