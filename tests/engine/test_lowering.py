@@ -325,6 +325,31 @@ CASES = {
         ["aggregate", "join", "with_watermark"],
         ["GROUP BY", "LEFT JOIN", "WATERMARK"],
     ),
+    "window over several generators and a subquery": (
+        f"WITH d AS (SELECT k FROM dim) SELECT window.start, p, e.x, n, count(*) AS c FROM STREAM a {WM} LATERAL VIEW posexplode(xs) e AS p, x LATERAL VIEW explode(array(e.x, 7)) f AS n WHERE k IN (SELECT k FROM d) GROUP BY window(ts, '5 minutes'), p, e.x, f.n",
+        ["aggregate", "with_watermark"],
+        ["GROUP BY", "WATERMARK"],
+    ),
+    "distinct beside a subquery": (
+        "WITH d AS (SELECT k FROM dim) SELECT DISTINCT s FROM STREAM a x WHERE EXISTS (SELECT 1 FROM d WHERE d.k = x.k) AND k IN (SELECT k FROM dim)",
+        ["deduplicate"],
+        ["DISTINCT"],
+    ),
+    "distinct over a semi join": (
+        "SELECT DISTINCT x.s FROM (SELECT DISTINCT k, s FROM STREAM a) x LEFT SEMI JOIN dim ON x.k = dim.k",
+        ["deduplicate", "deduplicate"],
+        ["DISTINCT", "DISTINCT"],
+    ),
+    "no spaces": (
+        "WITH c AS (SELECT*FROM(STREAM a))SELECT*FROM(c)JOIN(STREAM b)y USING(k)",
+        ["join"],
+        ["JOIN"],
+    ),
+    "a long name beside a watermark": (
+        f"SELECT DISTINCT a.k FROM STREAM(main.sales.a) {WM} JOIN main.sales.b ON main.sales.a.k = sales.b.k",
+        ["deduplicate", "with_watermark"],
+        ["DISTINCT", "WATERMARK"],
+    ),
     "window over a lateral view": (
         f"SELECT window.start, x, count(*) AS n FROM STREAM a {WM} LATERAL VIEW explode(xs) e AS x GROUP BY window(ts, '5 minutes'), e.x",
         ["aggregate", "with_watermark"],
@@ -443,22 +468,20 @@ def test_a_part_of_text_in_python_code_is_shown_in_its_whole_line():
     assert "SELECT DISTINCT j + 1 FROM STREAM a LIMIT 3" in source.source.caret(16, 17)
 
 
-DELAYS = {
-    "INTERVAL 10 MINUTES": "10 minutes",
-    "interval 1 hour": "1 hours",
-    "INTERVAL '10 minutes'": "10 minutes",
-    "INTERVAL '2' DAY": "2 days",
-    "INTERVAL 1 HOUR 30 MINUTES": "1 hours 30 minutes",
-    "INTERVAL '1:30' HOUR TO MINUTE": "1 hours 30 minutes",
-    "INTERVAL '1 02:03:04.5' DAY TO SECOND": "1 days 2 hours 3 minutes 4.5 seconds",
-    "INTERVAL -5 SECONDS": "-5 seconds",
-    "INTERVAL 0.5 SECONDS": "0.5 seconds",
-}
+DELAYS = [
+    "INTERVAL 10 MINUTES",
+    "interval '10 minutes'",
+    "INTERVAL '2' DAY",
+    "INTERVAL 1 HOUR 30 MINUTES",
+    "INTERVAL '1:30' HOUR TO MINUTE",
+    "INTERVAL - 5 SECONDS",
+    "INTERVAL '1' HOUR '0.5' SECONDS",
+]
 
 
-@pytest.mark.parametrize(("written", "delay"), DELAYS.items(), ids=DELAYS)
-def test_the_delay_of_a_watermark_is_told_as_python_tells_it(written, delay):
-    text = f"SELECT x.k FROM STREAM a WATERMARK ts DELAY OF {written} AS x WHERE x.v > 1"
+@pytest.mark.parametrize("delay", DELAYS)
+def test_the_delay_of_a_watermark_ends_where_its_interval_ends(delay):
+    text = f"SELECT x.k FROM STREAM a WATERMARK ts DELAY OF {delay} x WHERE x.v > 1"
     found = lower(text)
     (node,) = nodes(found.relation, "with_watermark")
     assert node.with_watermark.delay_threshold == delay
@@ -563,8 +586,6 @@ def test_a_session_window_is_an_aggregation_by_it():
     (node,) = nodes(found.relation, "aggregate")
     texts = [each.expression_string.expression for each in node.aggregate.grouping_expressions]
     assert texts == ["session_window(ts, '5 minutes')", "k"]
-    (dropped,) = nodes(found.relation, "drop")
-    assert list(dropped.drop.column_names) == ["session_window", "k"]
 
 
 def test_a_window_grouped_by_under_the_name_of_select_is_seen_as_a_window():
@@ -577,6 +598,18 @@ def test_a_window_grouped_by_under_the_name_of_select_is_seen_as_a_window():
             each.expression_string.expression for each in node.aggregate.grouping_expressions
         ]
         assert text == "window(ts, '5 minutes')"
+
+
+def test_a_query_may_group_by_the_names_of_its_select(run):
+    """Which Sail itself can't, where one of them is a window."""
+    named, plain = (
+        f"SELECT k + 1 AS key, window(ts, '5 minutes') AS w, max(v) AS v FROM STREAM a {WM} "
+        f"GROUP BY {keys} HAVING v > 5"
+        for keys in ("w, key", "window(ts, '5 minutes'), k + 1")
+    )
+    found = lower(named)
+    expected = run(proto.Relation(sql=proto.SQL(query=plain)), (understood(plain),))
+    assert run(found.relation, found.sources) == expected
 
 
 REFUSED = {
@@ -631,6 +664,14 @@ REFUSED = {
     ),
     "group by all": (f"SELECT window(ts, '5 minutes') FROM STREAM a {WM} GROUP BY ALL", "ALL"),
     "ordinal out of range": (f"SELECT k FROM STREAM a {WM} GROUP BY 2", "2"),
+    "two tables of a name beside a watermark": (
+        f"SELECT p.a.k FROM STREAM(p.a) {WM} JOIN q.a ON p.a.k = q.a.k",
+        "p.a) WATERMARK",
+    ),
+    "grouped by a name of SELECT beside a column without one": (
+        f"SELECT k + 1 AS key, count(*) FROM STREAM a {WM} GROUP BY window(ts, '5 minutes'), key",
+        "k + 1",
+    ),
     "unnamed expression of group by": (
         f"SELECT upper(s) FROM STREAM a {WM} GROUP BY window(ts, '5 minutes'), upper(s)",
         "upper",

@@ -1,8 +1,8 @@
 """GROUP BY, HAVING and the expressions of their SELECT as an aggregation.
 
-The engine gives an aggregation's columns as those grouped by, then the expressions. The former are
-taken away again by their names, so every expression whose name could be one of these goes by a
-name of its own until then.
+The engine gives an aggregation's columns as those grouped by, then the expressions, whose names
+only it knows. Where every expression has a plain name, columns are told by their place. Otherwise
+those grouped by are taken away by their names, which no expression may have until then.
 """
 
 from __future__ import annotations
@@ -63,41 +63,102 @@ def aggregated(
     for key in keys:
         if key.computed is not None:
             part = part.with_column(key.text, key.computed)
-    columns, names = _columns(lowerings, items, keys)
-    dropped = [key.name for key in keys]
-    having = select.clauses.get("HAVING")
-    if having is not None:
-        condition = _having(texts.expression(having.body, edits=edits), items, keys)
-        columns.append(f"({_with_keys(condition, keys)}) AS {_HAVING}")
-        dropped.append(_HAVING)
-    found = part.aggregated([key.text for key in keys], columns)
-    found = lowerings.placed(found, *_place(select))
-    if having is not None:
-        found = found.filtered(_HAVING)
-    return (found.without(dropped) if dropped else found).renamed(names)
+    condition = _condition(lowerings, select, items, keys, edits)
+    if all(item.alias or item.name for item in items):
+        return _by_place(lowerings, select, part, _Parts(items, keys, condition))
+    return _by_name(lowerings, select, part, _Parts(items, keys, condition))
 
 
-def _columns(
-    lowerings: Lowerings, items: Sequence[SelectItem], keys: Sequence[_Key]
-) -> tuple[list[str], dict[str, str]]:
-    """The expressions of the aggregation, and the names to give them afterwards."""
-    grouped = {key.text.strip("`").lower() for key in keys}
-    # By a name that only SELECT gives, the engine groups if it finds it among the expressions.
+@dataclass(frozen=True)
+class _Parts:
+    """What a SELECT aggregates.
+
+    Attributes:
+        condition: Its HAVING.
+    """
+
+    items: Sequence[SelectItem]
+    keys: Sequence[_Key]
+    condition: str | None
+
+
+def _by_place(lowerings: Lowerings, select: Select, part: Part, parts: _Parts) -> Part:
+    """The aggregation, where every expression has a name that is known."""
     columns = [
-        f"{item.text} AS {quoted(item.alias)}"
-        for item in items
-        if item.alias is not None and item.alias.lower() in grouped
+        _over_keys(lowerings, item, parts.keys)
+        + (f" AS {quoted(item.alias)}" if item.alias is not None else "")
+        for item in parts.items
     ]
+    if parts.condition is not None:
+        columns.append(f"({parts.condition}) AS {_HAVING}")
+    found = part.aggregated([key.text for key in parts.keys], columns)
+    found = lowerings.placed(found, *_place(select))
+    hidden = [_ITEM.format(number=number) for number in range(len(columns))]
+    found = found.named(
+        [*(f"{_GROUP}_key".format(number=n) for n, _ in enumerate(parts.keys)), *hidden]
+    )
+    if parts.condition is not None:
+        found = found.filtered(hidden.pop())
+    names = [str(item.alias or item.name) for item in parts.items]
+    return found.projected(
+        [f"{column} AS {quoted(name)}" for column, name in zip(hidden, names, strict=True)]
+    )
+
+
+def _by_name(lowerings: Lowerings, select: Select, part: Part, parts: _Parts) -> Part:
+    """The aggregation, where the engine gives names to expressions."""
+    columns: list[str] = []
     names: dict[str, str] = {}
-    for number, item in enumerate(items):
-        text, name = _over_keys(lowerings, item, keys), item.alias or item.name
+    for number, item in enumerate(parts.items):
+        _check_alias(lowerings, item, parts.keys)
+        text, name = _over_keys(lowerings, item, parts.keys), item.alias or item.name
         if name is None:
             columns.append(text)
             continue
         hidden = _ITEM.format(number=number)
         columns.append(f"{text} AS {hidden}")
         names[hidden] = name
-    return columns, names
+    dropped = [key.name for key in parts.keys]
+    if parts.condition is not None:
+        columns.append(f"({parts.condition}) AS {_HAVING}")
+        dropped.append(_HAVING)
+    found = part.aggregated([key.text for key in parts.keys], columns)
+    found = lowerings.placed(found, *_place(select))
+    if parts.condition is not None:
+        found = found.filtered(_HAVING)
+    return (found.without(dropped) if dropped else found).renamed(names)
+
+
+def _condition(
+    lowerings: Lowerings,
+    select: Select,
+    items: Sequence[SelectItem],
+    keys: Sequence[_Key],
+    edits: Sequence[Edit],
+) -> str | None:
+    """HAVING over the columns of the aggregation."""
+    having = select.clauses.get("HAVING")
+    if having is None:
+        return None
+    text = lowerings.texts.expression(having.body, edits=edits)
+    return _with_keys(_having(text, items, keys), keys)
+
+
+def _check_alias(lowerings: Lowerings, item: SelectItem, keys: Sequence[_Key]) -> None:
+    """Raise if the rows are grouped by an expression under the name that SELECT gives it.
+
+    The engine finds it by that name alone, which is taken away with the columns grouped by.
+    """
+    grouped = {key.text.strip("`").lower() for key in keys}
+    is_same = plain_name(item.text) is not None and item.text.strip("`").lower() in grouped
+    if item.alias is not None and item.alias.lower() in grouped and not is_same:
+        raise refused(
+            lowerings.analysis,
+            item.span.start,
+            f"GROUP BY {item.alias}, a name that SELECT gives, beside expressions without a name",
+            reason="the columns could not be told apart",
+            instead="give every expression of SELECT a name with AS",
+        )
 
 
 def _place(select: Select) -> tuple[str, int]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from millpond.engine.connect.lowering.refusals import refused
 from millpond.engine.connect.lowering.spans import Span, is_name, name_at
 from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.binding import quoted
-from millpond.sql.tokens import TokenKind, string_value
-
-_UNITS = ("day", "hour", "minute", "second")
-_FIELDS = re.compile(r"[ :]+")
+from millpond.sql.tokens import TokenKind
 
 
 @dataclass(frozen=True)
@@ -23,7 +18,7 @@ class Watermark:
     Attributes:
         column: The column of event time, quoted.
         expression: What the column is computed by, or `None` where it is one of the table's own.
-        delay: As `withWatermark` takes it: `10 minutes`.
+        delay: As it is written: `INTERVAL 10 MINUTES`.
     """
 
     column: str
@@ -42,7 +37,9 @@ def watermark(analysis: TextAnalysis, span: Span, *, names: tuple[str, ...]) -> 
     """
     outline = analysis.outline
     delay_at = next(i for i in range(span.start, span.end) if outline.word(i) == "DELAY")
-    delay = " ".join(_quantities(analysis, Span(delay_at + 2, span.end)))
+    tokens = outline.tokens
+    # Behind DELAY OF. What it says is read where `withWatermark` is read.
+    delay = analysis.source.text[tokens[delay_at + 2].start : tokens[span.end - 1].end]
     given = Span(span.start + 1, delay_at)
     parts = _dotted(analysis, given)
     if parts is not None:
@@ -91,53 +88,3 @@ def _ends_operand(analysis: TextAnalysis, index: int) -> bool:
         TokenKind.STRING,
         TokenKind.NUMBER,
     }
-
-
-def _quantities(analysis: TextAnalysis, span: Span) -> Iterator[str]:
-    """The parts of an interval, each a number and a unit."""
-    outline = analysis.outline
-    index = span.start + (outline.word(span.start) == "INTERVAL")
-    while index < span.end:
-        sign = outline.word(index) if outline.word(index) in {"+", "-"} else ""
-        index += bool(sign)
-        value = outline.tokens[index]
-        text = string_value(value).strip() if value.kind is TokenKind.STRING else value.text
-        if value.kind is TokenKind.STRING and text[-1:].isalpha():
-            yield sign + text.lower()
-            index += 1
-            continue
-        unit = outline.word(index + 1)
-        if outline.word(index + 2) == "TO":
-            yield _range(analysis, index, sign + text)
-            index += 4
-            continue
-        if index + 1 >= span.end or not unit.isalpha():
-            raise _bad_delay(analysis, index)
-        yield f"{sign}{text} {unit.lower().removesuffix('s')}s"
-        index += 2
-
-
-def _range(analysis: TextAnalysis, index: int, text: str) -> str:
-    """`'1:30' HOUR TO MINUTE` as `1 hours 30 minutes`."""
-    first, last = (
-        analysis.outline.word(at).lower().removesuffix("s") for at in (index + 1, index + 3)
-    )
-    sign, text = (text[0], text[1:]) if text[:1] in {"+", "-"} else ("", text)
-    values = _FIELDS.split(text)
-    if first not in _UNITS or last not in _UNITS:
-        raise _bad_delay(analysis, index)
-    units = _UNITS[_UNITS.index(first) : _UNITS.index(last) + 1]
-    if len(units) != len(values):
-        raise _bad_delay(analysis, index)
-    numbers = [value.lstrip("0") or "0" for value in values]
-    return " ".join(f"{sign}{number} {unit}s" for number, unit in zip(numbers, units, strict=True))
-
-
-def _bad_delay(analysis: TextAnalysis, index: int) -> Exception:
-    return refused(
-        analysis,
-        index,
-        "This delay of a WATERMARK",
-        reason="it is no interval of a number and a unit",
-        instead="write DELAY OF INTERVAL 10 MINUTES",
-    )
