@@ -255,8 +255,8 @@ def _first_source(plan: QueryPlan, flow: Flow) -> tuple[str | None, SourceLocati
     """What a query that reads no stream reads instead, and where; or the query's own place."""
     for operator in plan.operators:
         if operator.kind is OperatorKind.SOURCE:
-            return operator.name, operator.where or flow.location, operator.detail
-    return None, flow.location, None
+            return operator.name, operator.where or flow.query.location, operator.detail
+    return None, flow.query.location, None
 
 
 def _checked_kind(flow: Flow, dataset: Dataset, plan: QueryPlan, *, streams: bool) -> FlowKind:
