@@ -312,6 +312,45 @@ class DuplicateColumnError(MillpondError, ValueError):
         )
 
 
+class InvalidIntervalError(MillpondError, ValueError):
+    """A length of time, such as a watermark's delay, can't be read or can't be used."""
+
+    error_class = "INVALID_INTERVAL"
+    sqlstate = "22006"
+
+    @classmethod
+    def unreadable(cls, text: str, *, call: str, where: SourceLocation | None) -> Self:
+        return cls(
+            f"{call} is given {text!r}, which is no length of time.",
+            where=where,
+            hint="write numbers and units, such as '10 minutes' or '1 hour 30 minutes'",
+        )
+
+    @classmethod
+    def negative(cls, text: str, *, call: str, where: SourceLocation | None) -> Self:
+        return cls(
+            f"{call} is given {text!r}, which is negative.",
+            where=where,
+            hint="give how long to wait for late rows, '0 seconds' or more",
+        )
+
+    @classmethod
+    def not_positive(cls, text: str, *, call: str, where: SourceLocation | None) -> Self:
+        return cls(
+            f"{call} is given {text!r}, which is not above zero.",
+            where=where,
+            hint="give a length above zero, such as '10 minutes'",
+        )
+
+    @classmethod
+    def with_months(cls, text: str, *, call: str, where: SourceLocation | None) -> Self:
+        return cls(
+            f"{call} is given {text!r}, and months differ in length.",
+            where=where,
+            hint="give it in days or weeks, such as '30 days'",
+        )
+
+
 class CyclicViewError(MillpondError, RecursionError):
     """Views read each other in a circle."""
 
