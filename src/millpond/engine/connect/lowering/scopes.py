@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from millpond.engine.connect.lowering.grammar import Cte, Nested, Query, Select, Term, With
 from millpond.engine.connect.lowering.relations import Item, Relation
-from millpond.engine.connect.lowering.spans import name_at
+from millpond.engine.connect.lowering.spans import Span, name_at
 from millpond.engine.protocol import TableRead
 from millpond.engine.shapes import OperatorKind
 from millpond.engine.shapes.functions import kind_of_function
@@ -66,24 +66,34 @@ class Streams:
     ) -> None:
         self._outline = analysis.outline
         self._externals = externals
+        # By a query's span: a CTE may be asked about once for each of its uses.
+        self._streaming: dict[Span, bool] = {}
+        self._keeping: dict[Span, bool] = {}
         self._tables = {
             reference.name_start: reads_stream(reference.read) for reference in analysis.references
         }
 
     def query(self, query: Query, scope: Scope) -> bool:
         """Whether a query's rows are a stream."""
-        scope = scope.inside(query)
-        return any(self._term(term, scope) for term in query.terms)
+        if query.span not in self._streaming:
+            inside = scope.inside(query)
+            self._streaming[query.span] = any(self._term(term, inside) for term in query.terms)
+        return self._streaming[query.span]
 
     def keeps_state(self, query: Query, scope: Scope) -> bool:
         """Whether state over a stream is kept anywhere in what a query gives its rows from."""
-        scope = scope.inside(query)
-        if any(self._term_keeps_state(term, scope) for term in query.terms):
-            return True
-        streaming = any(self._term(term, scope) for term in query.terms)
+        if query.span not in self._keeping:
+            inside = scope.inside(query)
+            self._keeping[query.span] = any(
+                self._term_keeps_state(term, inside) for term in query.terms
+            ) or (self.query(query, scope) and self._combines(query))
+        return self._keeping[query.span]
+
+    def _combines(self, query: Query) -> bool:
+        """Whether a query looks at more than one row of its terms."""
         limited = self._limits(query) or "OFFSET" in query.tail or query.misplaced is not None
         # Without ALL, a union compares rows, as the other set operations do.
-        return streaming and (limited or any(not each.is_all for each in query.operators))
+        return limited or any(not operator.is_all for operator in query.operators)
 
     def items(self, select: Select, scope: Scope) -> list[Item]:
         """Those of a SELECT's tables and subqueries that are streams, joins in parentheses open."""
