@@ -55,7 +55,9 @@ class Subject:
 
     @classmethod
     def of_plan(cls, plan: ConnectPlan, known: Collection[str] = frozenset()) -> Subject:
-        texts = [source.source for source in plan.sources if isinstance(source, TextAnalysis)]
+        # Of a query in SQL the sources may be parts, and other parts no text any more.
+        parts = [source.source for source in plan.sources if isinstance(source, TextAnalysis)]
+        texts = parts if plan.text is None else [plan.text]
         return cls("The query", plan.location, texts, plan.relation, known)
 
 
