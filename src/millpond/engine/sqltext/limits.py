@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sqlglot import exp
+from sqlglot.errors import ParseError
 from sqlglot.optimizer.simplify import simplify
+
+from millpond.engine.sqltext.parsing import parse_query
 
 # What `LIMIT ALL` is in the tree.
 _ALL = "ALL"
@@ -18,23 +19,14 @@ def is_all(limit: exp.Expr) -> bool:
     return isinstance(value, exp.Var) and value.name.upper() == _ALL
 
 
-def limit_count(limit: exp.Expr, parameters: Mapping[str, int] | None = None) -> int | None:
+def limit_count(limit: exp.Expr) -> int | None:
     """The number of rows, or `None` where it is not known without running something.
 
     Numbers may be computed with, as in `LIMIT 2 * 50`.
-
-    Args:
-        parameters: Values of named parameters, `:n`.
-
-    >>> from sqlglot import parse_one
-    >>> limit_count(parse_one("SELECT a FROM t LIMIT 2 * 50").args["limit"])
-    100
     """
     value = limit.args.get("expression")
     if not isinstance(limit, exp.Limit) or not isinstance(value, exp.Expr):
         return None
-    if isinstance(value, exp.Placeholder):
-        return (parameters or {}).get(value.name)
     if any(value.find_all(exp.Column, exp.Query, exp.Func)):
         return None
     value = simplify(value.copy())
@@ -42,3 +34,14 @@ def limit_count(limit: exp.Expr, parameters: Mapping[str, int] | None = None) ->
         return None
     count = int(value.name)
     return count if count <= _MOST else None
+
+
+def count_of_text(text: str) -> int | None:
+    """The number of rows of a LIMIT whose text is known, parameters put in.
+
+    >>> count_of_text("2 * 50")
+    100
+    >>> count_of_text("length('abc')")
+    """
+    tree = parse_query(f"SELECT 1 LIMIT {text}")
+    return None if isinstance(tree, ParseError) else limit_count(tree.args["limit"])

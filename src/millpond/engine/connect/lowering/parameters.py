@@ -15,9 +15,13 @@ from millpond.engine.connect.lowering.refusals import refused
 from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.source import Edit
-from millpond.sql.tokens import TokenKind, string_literal
+from millpond.sql.tokens import TokenKind, keywords, string_literal
 
 _OPERANDS = {TokenKind.WORD, TokenKind.QUOTED, TokenKind.STRING, TokenKind.NUMBER}
+_BEFORE_VALUES = keywords(
+    "SELECT DISTINCT ALL WHERE HAVING QUALIFY ON BY LIMIT OFFSET AND OR NOT IN BETWEEN LIKE ILIKE "
+    "RLIKE ESCAPE DIV CASE WHEN THEN ELSE INTERVAL"
+)
 _SUFFIXES = {"byte": "Y", "short": "S", "integer": "", "long": "L"}
 
 
@@ -112,7 +116,8 @@ def _markers(found: Outline) -> Iterator[_Marker]:
         elif token.word == ":" and found.kind(index + 1) is TokenKind.WORD:
             # Not the path of a variant, as in `value:field`.
             before = found.tokens[index - 1]
-            if before.kind not in _OPERANDS and before.word not in {")", "]"}:
+            is_operand = before.kind in _OPERANDS and before.word not in _BEFORE_VALUES
+            if not is_operand and before.word not in {")", "]"}:
                 yield _Marker(index, index + 1, found.tokens[index + 1].text)
 
 

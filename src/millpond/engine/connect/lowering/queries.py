@@ -31,8 +31,7 @@ from millpond.engine.connect.lowering.texts import Texts
 from millpond.engine.connect.operators import Source
 from millpond.engine.protocol import TableRead
 from millpond.engine.sqltext.analysis import TextAnalysis
-
-_MOST_ROWS = (1 << 31) - 1
+from millpond.engine.sqltext.limits import count_of_text
 
 
 @dataclass(frozen=True)
@@ -167,17 +166,17 @@ class _Lowering:
         limit = query.tail.get("LIMIT")
         if limit is None or self._outline.word(limit.body.start) == "ALL":
             return part
-        count = self._texts.expression(limit.body)
-        is_number = count.isdecimal() and int(count) <= _MOST_ROWS
-        if not is_number:
+        text = self._texts.expression(limit.body)
+        count = count_of_text(text)
+        if count is None:
             raise refused(
                 self._analysis,
                 limit.body.start,
-                f"LIMIT {count}",
-                reason="the number of rows is no plain number",
-                instead=f"write a number up to {_MOST_ROWS}",
+                f"LIMIT {text}",
+                reason="the number of rows must be known before the stream is read",
+                instead="write a number, as in LIMIT 100",
             )
-        return self._lowerings.placed(part.limited(int(count)), "LIMIT", limit.at)
+        return self._lowerings.placed(part.limited(count), "LIMIT", limit.at)
 
     def _check_union(self, operator: SetOperator) -> None:
         if not operator.name.startswith("UNION") or not operator.is_all:
