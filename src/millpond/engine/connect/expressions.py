@@ -35,6 +35,14 @@ def called(name: str, *arguments: Any) -> Any:
     return expression
 
 
+def cast(expression: Any, type_name: str) -> Any:
+    """An expression cast to a type, which is named as in SQL."""
+    found = proto.Expression()
+    found.cast.expr.CopyFrom(expression)
+    found.cast.type_str = type_name
+    return found
+
+
 def literal(value: str | bool, /) -> Any:
     expression = proto.Expression()
     if isinstance(value, bool):
