@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 from pyspark.sql.connect import proto
@@ -43,6 +44,7 @@ _OUTER: Mapping[Any, tuple[state.SideName, ...]] = {
 _LEFT_ID, _RIGHT_ID = "__millpond_left_id", "__millpond_right_id"
 _KEY = "key{index}"
 _DUE = "due"
+_MATCHABLE = "matchable"
 
 
 def stream_join(execution: Execution, cut: Cut, relation: Any) -> Any:
@@ -81,6 +83,8 @@ def _cut_side(
         helpers[_KEY.format(index=index)] = value
     if side.due is not None:
         helpers[_DUE] = side.due.expression
+    if side.conditions:
+        helpers[_MATCHABLE] = reduce(partial(called, "and"), side.conditions)
     return execution.cut(cut, relation, name=name, helpers=helpers)
 
 
@@ -151,6 +155,7 @@ class _Joining:
             keys=[_KEY.format(index=index) for index in range(len(side.keys))],
             event_time=event_time,
             due=None if side.due is None else state.Due(_DUE, side.due.shift_us),
+            matchable=_MATCHABLE if side.conditions else None,
         )
 
     def _write(self, number: int, left: Files, right: Files, join_type: Any) -> Files:
