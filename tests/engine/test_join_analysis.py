@@ -87,6 +87,20 @@ def shown(expression):
     return f"{function.function_name}({', '.join(map(shown, function.arguments))})"
 
 
+def sql_of(expression):
+    """The SQL of a time bound."""
+    kind = expression.WhichOneof("expr_type")
+    if kind == "expression_string":
+        return f"({expression.expression_string.expression})"
+    if kind == "literal":
+        return f"INTERVAL {expression.literal.day_time_interval} MICROSECONDS"
+    function = expression.unresolved_function
+    arguments = [*map(sql_of, function.arguments)]
+    if function.function_name == "+":
+        return " + ".join(arguments)
+    return f"{function.function_name}({', '.join(arguments)})"
+
+
 def keys(found):
     pairs = zip(found.left.keys, found.right.keys, strict=True)
     assert all(
@@ -114,6 +128,7 @@ class TestKeys:
             "y.k == x.k": [("x.k", "=", "y.k")],
             "x.k <=> y.k AND x.s = y.s": [("x.k", "<=>", "y.k"), ("x.s", "=", "y.s")],
             "lower(x.s) = concat(y.s, 'a')": [("lower(x.s)", "=", "concat(y.s, 'a')")],
+            "unix_timestamp(x.ts) = y.j": [("unix_timestamp(x.ts)", "=", "y.j")],
             "x.p.a = y.p.a": [("x.p.a", "=", "y.p.a")],
             "x.p = y.p AND x.xs = y.xs": [("x.p", "=", "y.p"), ("x.xs", "=", "y.xs")],
             "x.k = y.k AND x.j > y.j AND (x.d = y.d OR x.flag)": [("x.k", "=", "y.k")],
@@ -170,6 +185,11 @@ class TestKeys:
             ("s", "<=>", "s"),
         ]
 
+    @pytest.mark.parametrize("changing", [sf.rand, sf.current_timestamp, sf.uuid])
+    def test_functions_that_change_by_themselves_make_no_key(self, analysed, spark, changing):
+        condition = sf.col("x.s") == sf.concat("y.s", changing().cast("string"))
+        assert analysed(condition.to_plan(spark.client)).left.keys == ()
+
     def test_a_function_of_python_is_a_key_where_it_says_the_same_each_time(self, analysed, spark):
         same = sf.udf(lambda value: value, "int")
         condition = (same("x.k") == sf.col("y.k")).to_plan(spark.client)
@@ -212,6 +232,21 @@ class TestKeys:
     ):
         assert analysed(f"x.{left} = y.{right}").left.keys == ()
         assert analysed(f"x.{right} = y.{left}").left.keys == ()
+
+    def test_keys_and_bounds_are_expressions_of_their_sides_of_the_types_told(
+        self, client, analysed, side
+    ):
+        found = analysed(
+            "x.k = y.j AND x.s = y.day AND x.ts > y.ntz AND x.other > y.ntz AND y.ts > x.ts",
+            right=side("y", event_time="ntz"),
+        )
+        for relation, each in ((side("x"), found.left), (side("y"), found.right)):
+            project = proto.Relation()
+            project.project.input.CopyFrom(relation)
+            expressions = [*each.keys, each.due]
+            project.project.expressions.extend(part.expression for part in expressions)
+            fields = client.schema(proto.Plan(root=project)).fields
+            assert [field.dataType for field in fields] == [part.data_type for part in expressions]
 
     NUMBERS = ("0", "1", "-1", "0.1", "1.5", "16777217", "9007199254740993", "12345678.12")
 
@@ -361,6 +396,45 @@ class TestTimeBounds:
         right.subquery_alias.alias = "y"
         assert bounds(analysed("x.ts > y.ts", right=right))[0] == ("x.ts", 0)
         assert bounds(analysed("x.ts > y.other", right=right))[0] is None
+
+    @pytest.mark.parametrize(
+        "condition",
+        [
+            "x.ts > y.ts",
+            "x.ts >= y.ts + INTERVAL 2 MILLISECONDS",
+            "x.ts + INTERVAL 1 MILLISECOND >= y.ts",
+            "x.ts < y.ts - INTERVAL 1500 MICROSECONDS",
+            "x.ts <= y.ts + INTERVAL 1500 MICROSECONDS",
+            "x.ts = y.ts",
+            "x.ts <=> y.ts - INTERVAL 1 MILLISECOND",
+            "y.ts BETWEEN x.ts - INTERVAL 1 MILLISECOND AND x.ts + INTERVAL 2 MILLISECONDS",
+            "x.ts > y.ts + INTERVAL 1 MILLISECOND AND x.other >= y.ts",
+        ],
+    )
+    def test_a_row_that_is_due_meets_none_that_is_yet_to_come_and_others_may(
+        self, client, analysed, condition
+    ):
+        times = "SELECT timestamp_micros(500 * id) AS ts FROM range(0, 24)"
+        both = "SELECT ts, ts + INTERVAL 1 MILLISECOND AS other FROM times"
+        found = analysed(condition)
+        sides = [("x", "y", found.left.due), ("y", "x", found.right.due)]
+        checked = [each for each in sides if each[2] is not None]
+        assert checked
+        for own, other, due in checked:
+            moment = sql_of(due.expression)
+            text = (
+                f"WITH times AS ({times}), x AS ({both}), y AS ({both}), "
+                "watermark AS (SELECT 1000 * id AS us FROM range(-4, 12)) "
+                f"SELECT count_if(unix_micros({moment}) + {due.shift_us} <= us) AS dead_that_meet, "
+                f"count_if(unix_micros({moment}) + {due.shift_us} <= us + {2 * MS}) AS soon_dead "
+                f"FROM x, y, watermark WHERE unix_micros({other}.ts) > us AND ({condition})"
+            )
+            query = proto.Relation(sql=proto.SQL(query=text))
+            table, *_ = client.to_table(proto.Plan(root=query), {})
+            [row] = table.to_pylist()
+            assert row["dead_that_meet"] == 0, own
+            # A row lives no more than two milliseconds longer than it has to.
+            assert row["soon_dead"] > 0, own
 
 
 class TestConditions:

@@ -22,6 +22,7 @@ class JoinInput:
     def __init__(self, client: Any, relation: Any) -> None:
         self.client = client
         self.relation = relation
+        self._columns: dict[bytes, StructField | None] = {}
         schema: StructType = client.schema(proto.Plan(root=relation))
         tagged = (field.name.lower() for field in schema.fields if WATERMARK in field.metadata)
         # The name, in lower case, of the column by which late rows are told.
@@ -29,6 +30,16 @@ class JoinInput:
 
     def column(self, expression: Any) -> StructField | None:
         """The column that an expression over this input alone is, or `None` where it is none."""
+        key = expression.SerializeToString(deterministic=True)
+        if key not in self._columns:
+            self._columns[key] = self._resolve(expression)
+        return self._columns[key]
+
+    def is_event_time(self, field: StructField) -> bool:
+        """Whether a column of this input is that by which late rows are told, as it is."""
+        return WATERMARK in field.metadata and field.name.lower() == self.event_time
+
+    def _resolve(self, expression: Any) -> StructField | None:
         project = proto.Relation()
         project.project.input.CopyFrom(self.relation)
         project.project.expressions.append(expression)
@@ -37,7 +48,3 @@ class JoinInput:
         except PySparkException:
             return None
         return schema.fields[0] if len(schema.fields) == 1 else None
-
-    def is_event_time(self, field: StructField) -> bool:
-        """Whether a column of this input is that by which late rows are told, as it is."""
-        return WATERMARK in field.metadata and field.name.lower() == self.event_time
