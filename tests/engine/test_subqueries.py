@@ -79,6 +79,7 @@ def test_accepted_subqueries_are_right_with_nulls_and_without_rows(engine, tmp_p
     [
         ("SELECT (SELECT v FROM u WHERE u.k = t.k) AS x FROM STREAM t", "SELECT v"),
         ("SELECT (SELECT max(v) FROM u WHERE u.k < t.k) AS x FROM STREAM t", "SELECT max"),
+        ("SELECT DISTINCT k, (SELECT v FROM u WHERE u.k = t.k) AS x FROM STREAM t", "SELECT v"),
         (
             "SELECT k FROM STREAM t WHERE k NOT IN (SELECT k FROM u WHERE u.v = t.v)",
             "SELECT k FROM u",

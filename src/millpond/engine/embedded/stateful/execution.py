@@ -32,6 +32,7 @@ from millpond.engine.connect.messages import input_relations
 from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.connect.scope import ROW_COLUMN, NamesUsed, Scope, scope_of
 from millpond.engine.embedded.inputs import empty_relation, parquet_relation
+from millpond.engine.embedded.planning import check_planned
 from millpond.engine.embedded.staging import write_parquet
 from millpond.engine.protocol import ParquetInput
 from millpond.names import path_segment
@@ -176,7 +177,9 @@ class Execution:
         schema = StructType(fields[:count])
         self._check_types(cut, schema)
         files: Files = ()
-        if self.batch is not None:
+        if self.batch is None:
+            check_planned(self._plan, wide, self.client)
+        else:
             names = [*column_names(schema), *helpers]
             files = self.write(cut, renamed(wide, names), name=name)
         types = {field.name: field.dataType for field in fields[count:]}
