@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit docs bench format lock clean
+.PHONY: help setup demo test check unit docs spark-answers bench format lock clean
 
 help:  ## List the targets.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 $(READY): pyproject.toml requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -42,6 +42,9 @@ unit: $(READY)  ## All tests.
 docs: $(READY)  ## Write the pages that are generated: error classes and the command line.
 	$(BIN)/python scripts/error_reference.py
 	$(BIN)/python scripts/command_reference.py
+
+spark-answers:  ## Ask Apache Spark anew what the tests of query shapes expect; needs Java 17.
+	$(PYTHON) tests/shapes/record_spark_answers.py
 
 bench: $(READY)  ## Time REPLACE USING against delta-rs, in turn, on the same data.
 	$(BIN)/python benchmarks/replace_using.py
