@@ -197,7 +197,7 @@ REFUSED = {
         SORTS,
         "leave it out",
         Text("SELECT k, s FROM STREAM t ORDER BY k", "ORDER BY", "ORDER BY"),
-        Text(chain(STREAM, '.orderBy("k")', '.where("s > 1")'), ".orderBy", "sort()"),
+        Text(chain(STREAM, '.orderBy("k")', '.where("s > 1")'), ".orderBy", "orderBy()"),
     ),
     "sort by": Refused(
         SORTS,

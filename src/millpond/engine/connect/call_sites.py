@@ -28,6 +28,10 @@ _LIBRARIES = (
 )
 
 
+# Names under which PySpark has a method a second time.
+_OTHER_NAMES = {"sort": "orderBy", "dropDuplicates": "drop_duplicates"}
+
+
 @dataclass(frozen=True)
 class CallSite:
     """A line of user code.
@@ -76,6 +80,10 @@ def call_site() -> CallSite | None:
     if frame is None:
         return None
     location = file_location(frame.f_code.co_filename, frame.f_lineno)
+    names = frame.f_code.co_names
+    other = _OTHER_NAMES.get(function)
+    if other in names and function not in names:
+        function = other or function
     return CallSite(location, function, str(Path.cwd()))
 
 

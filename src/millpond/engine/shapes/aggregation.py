@@ -18,12 +18,12 @@ KINDS = (
 _AGGREGATING = frozenset({*KINDS, OperatorKind.PIVOT})
 
 _ELSEWHERE = "aggregate in a materialized view that reads the target table"
-OF_ALL_ROWS = Refusal(
+_OF_ALL_ROWS = Refusal(
     reason="its result would change with every later batch",
     instead=f"{_ELSEWHERE}, or, in an append flow, group by a time window over a column with a "
     "watermark",
 )
-NO_WATERMARK = Refusal(
+_NO_WATERMARK = Refusal(
     reason="its result would change with every later batch, as no watermark says when a group is "
     "complete",
     instead=f"{_ELSEWHERE}, or, in an append flow, set a watermark below, WATERMARK ts DELAY OF "
@@ -55,14 +55,14 @@ def refusal(operator: Operator) -> Refusal | None:
     """A group's row is final, so it may come out only when the group is complete."""
     match operator.kind:
         case OperatorKind.GROUPING:
-            return None if operator.has_watermark else NO_WATERMARK
+            return None if operator.has_watermark else _NO_WATERMARK
         case OperatorKind.SUBTOTALS:
             return _SUBTOTALS
         case OperatorKind.GROUP_BY_ALL:
             return _BY_ALL
         case OperatorKind.GROUP_FUNCTION:
             return _FUNCTION
-    return OF_ALL_ROWS
+    return _OF_ALL_ROWS
 
 
 def refusal_in_replace_using(operator: Operator, flow: str) -> Refusal | None:

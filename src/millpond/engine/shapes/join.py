@@ -1,7 +1,7 @@
 """Joins of a stream with a table, or with another stream.
 
-Of two streams the rows of both are kept until no match can come. When that is, for outer joins,
-only the analysis of the columns can tell: it refuses with `NO_TIME_RANGE` and `NO_EQUALITY`.
+Of two streams the rows of both are kept until no match can come. When that is, only the analysis of
+the columns and of the condition can tell: for an outer join it asks for a range of time.
 """
 
 from millpond.engine.shapes.operator import JoinType, Operator, OperatorKind, Refusal
@@ -13,21 +13,10 @@ _SET_WATERMARKS = (
     "withWatermark('ts', '10 minutes'), and bound the time between the two in the condition, as "
     "in b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR; or use an inner join"
 )
-NO_WATERMARK = Refusal(
+_NO_WATERMARK = Refusal(
     reason="without a watermark on both sides nothing shows that no match can come any more",
     instead=_SET_WATERMARKS,
     unless_watermark=True,
-)
-NO_TIME_RANGE = Refusal(
-    reason="its condition does not bound the time between the rows of both sides, so nothing shows "
-    "that no match can come any more",
-    instead="bound it, as in b.ts BETWEEN a.ts AND a.ts + INTERVAL 1 HOUR, over the columns with "
-    "the watermarks; or use an inner join",
-)
-NO_EQUALITY = Refusal(
-    reason="its condition compares no columns of both sides for equality, so every row would have "
-    "to be held against all others",
-    instead="add an equality to the condition, as in a.k = b.k",
 )
 _LATERAL = Refusal(
     reason="a subquery that refers to the stream's rows is not followed",
@@ -67,7 +56,7 @@ def _of_streams(operator: Operator) -> Refusal | None:
         return None
     if operator.join_type in {JoinType.SEMI, JoinType.ANTI}:
         return _SEMI_OF_STREAMS
-    return None if operator.has_watermark else NO_WATERMARK
+    return None if operator.has_watermark else _NO_WATERMARK
 
 
 def _with_table(operator: Operator) -> Refusal | None:

@@ -4,7 +4,7 @@ from millpond.engine.shapes.operator import Operator, OperatorKind, Refusal
 
 KINDS = (OperatorKind.WATERMARK, OperatorKind.TIME_WINDOW)
 
-NO_WATERMARK = Refusal(
+_NO_WATERMARK = Refusal(
     reason="a time window needs a watermark, which says when the window is complete",
     instead="set one on the column below, WATERMARK ts DELAY OF INTERVAL 10 MINUTES or "
     "withWatermark('ts', '10 minutes')",
@@ -15,5 +15,5 @@ NO_WATERMARK = Refusal(
 def refusal(operator: Operator) -> Refusal | None:
     """A watermark can always be set."""
     if operator.kind is OperatorKind.TIME_WINDOW and not operator.has_watermark:
-        return NO_WATERMARK
+        return _NO_WATERMARK
     return None
