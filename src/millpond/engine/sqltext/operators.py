@@ -268,8 +268,7 @@ class _Description:
         rows = Rows.of_inputs((left, right))
         condition = join.args.get("on")
         for nested in queries_in(condition) if isinstance(condition, exp.Expr) else ():
-            inner = self.query(nested, visible)
-            self._add_subquery(nested, rows, inner, SubqueryForm.JOIN_CONDITION)
+            self._expression_query(nested, rows, visible, SubqueryForm.JOIN_CONDITION)
         return rows
 
     def _lateral_join(
@@ -314,8 +313,7 @@ class _Description:
     def _expressions(self, select: exp.Select, rows: Rows, visible: Mapping[str, Rows]) -> None:
         """Describe what the expressions of a SELECT do that looks at more than one row."""
         for nested in nested_queries(select):
-            inner = self.query(nested, visible)
-            self._add_subquery(nested, rows, inner, form_of(nested, self.aggregates))
+            self._expression_query(nested, rows, visible, form_of(nested, self.aggregates))
         if not rows.streaming:
             return
         over = self.places.of_clause(select, "OVER")
@@ -336,7 +334,12 @@ class _Description:
                 name = f"{node.sql_name().lower()}()"
                 self._add(OperatorKind.AGGREGATION, name, (rows,), node)
 
-    def _add_subquery(self, query: exp.Query, outer: Rows, inner: Rows, form: SubqueryForm) -> None:
+    def _expression_query(
+        self, query: exp.Query, outer: Rows, visible: Mapping[str, Rows], form: SubqueryForm
+    ) -> None:
+        """Describe a subquery in an expression, and after it what it does itself."""
+        at = len(self.operators)
+        inner = self.query(query, visible)
         name = {
             SubqueryForm.IN_VALUE: "IN with a subquery",
             SubqueryForm.EXISTS_OF_TOTAL: "EXISTS with an aggregate",
@@ -344,6 +347,7 @@ class _Description:
         index = self.places.of_query(query)
         kind = OperatorKind.SUBQUERY
         self._add(kind, name, (outer, inner), query, index=index, subquery=form)
+        self.operators.insert(at, self.operators.pop())
 
     def _calls(self, select: exp.Select) -> Iterator[int]:
         """Tokens of the functions that a SELECT calls itself."""
