@@ -145,12 +145,12 @@ CASES = {
     "lateral view": (
         "SELECT x, y FROM STREAM(t) LATERAL VIEW OUTER posexplode(xs) l AS x, y WHERE x > 1",
         ["STREAM t"],
-        "SELECT x, y FROM #0 AS `t` LATERAL VIEW OUTER posexplode(xs) l AS x, y WHERE x > 1",
+        "SELECT x, y FROM #0 AS `t` LEFT JOIN LATERAL posexplode(xs) AS l(x, y) WHERE x > 1",
     ),
     "table functions": (
         "SELECT * FROM range(3) JOIN t, LATERAL explode(xs) AS e(x)",
         ["t"],
-        "SELECT * FROM range(3) JOIN #0 AS `t`, LATERAL explode(xs) AS e(x)",
+        "SELECT * FROM range(3) JOIN #0 AS `t` INNER JOIN LATERAL explode(xs) AS e(x)",
     ),
     "FROM that names no table": (
         "SELECT extract(YEAR FROM ts), trim(BOTH 'x' FROM s), a IS DISTINCT FROM b FROM t",

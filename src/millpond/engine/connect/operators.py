@@ -13,6 +13,7 @@ from sqlglot.errors import ParseError
 
 from millpond.engine.connect.call_sites import site_of
 from millpond.engine.connect.functions import AGGREGATING
+from millpond.engine.connect.lateral_joins import generator_of
 from millpond.engine.connect.messages import input_relations, own_expressions
 from millpond.engine.connect.reads import FileRead, location_of
 from millpond.engine.connect.subqueries import forms_in, is_total
@@ -345,7 +346,7 @@ def _deduplicate(node: Any) -> OperatorKind:
 
 def _lateral_join(node: Any) -> OperatorKind:
     """A join with rows that a generator makes of each row, or a subquery for each row."""
-    is_generator = node.right.WhichOneof("rel_type") == "unresolved_table_valued_function"
+    is_generator = generator_of(node.right) is not None
     return OperatorKind.GENERATOR if is_generator else OperatorKind.LATERAL_JOIN
 
 

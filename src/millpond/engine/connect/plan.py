@@ -10,6 +10,7 @@ from pyspark.sql.connect import proto
 
 from millpond.definitions import SqlQuery
 from millpond.engine.connect.cuts import marked, prefix_operators
+from millpond.engine.connect.lateral_joins import with_generators
 from millpond.engine.connect.lowering.in_plans import with_texts_lowered
 from millpond.engine.connect.messages import input_relations, leaves
 from millpond.engine.connect.operators import Source, describe
@@ -130,6 +131,7 @@ def plan_of_relation(
         _check_options(read)
     operators, rows = describe(relation, sources, aggregates)
     check(operators, has_watermark=has_watermark)
+    plan = replace(plan, relation=with_generators(relation))
     return _with_cuts(replace(plan, is_streaming=rows.streaming, operators=tuple(operators)))
 
 

@@ -12,6 +12,7 @@ from millpond.engine.protocol import TableRead
 from millpond.engine.shapes import Operator, OperatorKind, Rows
 from millpond.engine.sqltext.binding import bound_text
 from millpond.engine.sqltext.blocks import Outline, outline
+from millpond.engine.sqltext.laterals import lateral_edits
 from millpond.engine.sqltext.operators import describe
 from millpond.engine.sqltext.parsing import (
     check_one_query,
@@ -61,6 +62,7 @@ class TextAnalysis:
             names,
             without=_extras(self.findings),
             tree=self.tree,
+            edits=lateral_edits(self.outline),
         )
         return text.rstrip().rstrip(";")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -20,14 +20,16 @@ def bound_text(
     *,
     without: Sequence[tuple[int, int]],
     tree: exp.Query | None,
+    edits: Iterable[Edit] = (),
 ) -> str:
     """The text with the n-th of `names` where the n-th reference names a table.
 
     A table without an alias keeps its own name as one, so that `t.c` still means its column, and
-    longer qualifiers such as `s.t.c` are cut to it. The spans of `without` are left out.
+    longer qualifiers such as `s.t.c` are cut to it. The spans of `without` are left out; `edits`
+    are other changes, of other places.
     """
     aliases = table_aliases(references)
-    edits: list[Edit] = []
+    edits = [*edits]
     for reference, name, alias in zip(references, names, aliases, strict=True):
         as_alias = f" AS {alias}"
         # Edits must not touch, so an alias right behind the name is part of the same edit.
