@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millpond.delta.duckdb_connection import DEFAULT_MEMORY_LIMIT
-from millpond.flows.connection import cursor
+from millpond.delta.shared_connection import cursor
 from tests.delta.tables import append
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from millpond.flows import connection
-from millpond.flows.connection import cursor
+from millpond.delta import shared_connection
+from millpond.delta.shared_connection import cursor
 
 
 def staged(folder: Path, *, size_bytes: int) -> tuple[Path, ...]:
@@ -20,7 +20,7 @@ def staged(folder: Path, *, size_bytes: int) -> tuple[Path, ...]:
 
 @pytest.fixture
 def large(tmp_path, monkeypatch) -> tuple[Path, ...]:
-    monkeypatch.setattr(connection, "LARGE_BATCH_BYTES", 100)
+    monkeypatch.setattr(shared_connection, "LARGE_BATCH_BYTES", 100)
     return staged(tmp_path, size_bytes=101)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from millpond.delta import Transaction, write_data_files
+from millpond.delta.shared_connection import cursor
 from millpond.engine.protocol import StagedBatch
 from millpond.flows.batch import BatchContext, BatchResult, read_batch
 from millpond.flows.commits import commit_once
-from millpond.flows.connection import cursor
 
 
 def append(batch: StagedBatch, context: BatchContext) -> BatchResult:

@@ -15,10 +15,10 @@ from millpond.delta import (
     quote,
     write_data_files,
 )
+from millpond.delta.shared_connection import cursor
 from millpond.engine.protocol import StagedBatch
 from millpond.flows.batch import BatchContext, BatchResult, read_batch
 from millpond.flows.commits import commit_changes
-from millpond.flows.connection import cursor
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

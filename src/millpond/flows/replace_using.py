@@ -36,6 +36,7 @@ from millpond.delta import (
     quote,
     write_data_files,
 )
+from millpond.delta.shared_connection import cursor
 from millpond.engine.protocol import SEQUENCE_COLUMN, StagedBatch
 from millpond.errors.replace_using import (
     ReplaceUsingNullSequenceError,
@@ -50,7 +51,6 @@ from millpond.flows.batch import (
     read_batch,
 )
 from millpond.flows.commits import commit_once
-from millpond.flows.connection import cursor
 from millpond.flows.ordering import is_plain, is_same, rank
 from millpond.flows.removal import remove_rows
 

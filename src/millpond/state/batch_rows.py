@@ -7,11 +7,12 @@ writes with the same Parquet type.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta import connect, escape_glob, literal, quote
+from millpond.delta import escape_glob, literal, quote
+from millpond.delta.shared_connection import cursor
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -25,10 +26,10 @@ POSITION = "file_index::BIGINT * 1099511627776 + file_row_number"
 
 
 @contextmanager
-def working_in(folder: Path) -> Iterator[DuckDBPyConnection]:
-    """A DuckDB for one operator's work on one batch; what outgrows the memory goes to `folder`."""
+def working_in(folder: Path, rows: Sequence[Path]) -> Iterator[DuckDBPyConnection]:
+    """A DuckDB for one operator's work on one batch, which is to give files in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    with closing(connect(temporary_folder=folder / "spill")) as connection:
+    with cursor(rows) as connection:
         yield connection
 
 

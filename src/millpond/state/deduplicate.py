@@ -54,7 +54,7 @@ def deduplicate(
     forgets = event_time is not None and (event_time in keys or within_us is not None)
     fresh: Files = ()
     if rows:
-        with working_in(folder) as connection:
+        with working_in(folder, rows) as connection:
             types = column_types(connection, f"SELECT * FROM {files_sql(rows)}")
             time_us = "NULL::BIGINT" if event_time is None else event_us_sql(event_time, types)
             due = "NULL::BIGINT"

@@ -36,7 +36,7 @@ def limit(
     if left <= 0 or not rows:
         return ()
     chosen: Files = ()
-    with working_in(folder) as connection:
+    with working_in(folder, rows) as connection:
         for file in rows:
             # Only the footer is read. No more files are looked at than have the rows.
             footer = (

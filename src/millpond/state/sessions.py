@@ -58,7 +58,7 @@ def due_sessions(
         folder: For files that live as long as the batch.
     """
     waiting = state.rows(operator)
-    with working_in(folder) as connection:
+    with working_in(folder, rows) as connection:
         if rows:
             start_us, end_us = _bound_us(window, "start"), _bound_us(window, "end")
             fresh = (

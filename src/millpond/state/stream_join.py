@@ -43,7 +43,7 @@ class StreamJoin:
         folder: Path,
     ) -> None:
         self._folder = folder
-        with working_in(folder) as connection:
+        with working_in(folder, left.rows + right.rows) as connection:
             self._left, self._right = (
                 JoinSide(
                     connection,
@@ -86,7 +86,7 @@ class StreamJoin:
             Files of left rows and of right rows, with the columns of their side and, last,
             `row_id`, null in rows that were not kept.
         """
-        with working_in(self._folder) as connection:
+        with working_in(self._folder, met) as connection:
             return (
                 self._left.unmatched(connection, met, id_column=left_id),
                 self._right.unmatched(connection, met, id_column=right_id),

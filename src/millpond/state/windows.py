@@ -38,7 +38,7 @@ def due_windows(
     """
     waiting = state.rows(operator)
     passed = [waiting.due(state.watermark_us)]
-    with working_in(folder) as connection:
+    with working_in(folder, rows) as connection:
         if rows:
             types = column_types(connection, f"SELECT * FROM {files_sql(rows)}")
             end_us = event_us_sql(window, types)

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta import connect
+from millpond.delta.duckdb_connection import connect
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -33,7 +33,7 @@ def cursor(files: Sequence[Path] = ()) -> Iterator[DuckDBPyConnection]:
     """A connection to the shared database, with temporary tables of its own.
 
     Args:
-        files: The staged files of the batch that it is for.
+        files: The files that the batch it is for was computed into.
     """
     is_large = sum(file.stat().st_size for file in files) > LARGE_BATCH_BYTES
     with _turn if is_large else nullcontext(), closing(_open()) as connection:
