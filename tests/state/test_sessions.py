@@ -119,3 +119,23 @@ def test_a_session_that_goes_on_is_not_given_away_with_its_first_end():
     found = in_batches(*parts, [row(99, 9.0, 0)], [])
     assert [len(rows) for rows in found] == [0] * 13 + [12]
     assert {one[2] for one in found[-1]} == {(at(0), at(61))}
+
+
+def test_without_keys_all_rows_are_of_one_key():
+    def operator(state, files, folder):
+        observe(state, "w", files["in"], event_time="c1", delay_us=DELAY_MS * 1000)
+        return {
+            "out": read(
+                due_sessions(state, "a", files["in"], window="w", keys=[], folder=folder), ["w"]
+            )
+        }
+
+    parts = [[row(0, 1.0, 1), row(4, 2.0, 2)], [row(9, 3.0, 3)], [row(60, 9.0, 0)], []]
+    with new_folder() as folder:
+        found = run(
+            operator,
+            [Batch({"in": part}) for part in parts],
+            schemas={"in": SCHEMA},
+            folder=folder,
+        )
+    assert [out["out"] for out in found] == [[], [], [], [((at(0), at(15)),)] * 3]

@@ -222,3 +222,20 @@ def test_nan_and_zero_are_keys_like_others():
     right = [(math.nan, at(1), 0, True), (-0.0, at(1), 0, True)]
     came_out = actual(frozenset(), [both(left), both([], right)])
     assert len(came_out[1]["pairs"]) == 2
+
+
+def test_null_in_a_struct_is_a_key_like_others():
+    schema = pa.schema([("c0", pa.int32()), ("k0", pa.struct([("col1", pa.float64())]))])
+    terms = []
+
+    def operator(state, files, folder):
+        left, right = (Side(files[name], ["k0"]) for name in ("left", "right"))
+        join = StreamJoin(state, "j", left, right, folder=folder / "out")
+        terms.append([[read(part, ["c0"]) for part in term] for term in join.terms])
+        return {}
+
+    wrapped = [(number, {"col1": value}) for number, value in enumerate([None, math.nan, 0.0])]
+    given_batches = [both([*wrapped, (3, None)]), both([], [(7, {"col1": None}), (8, None)])]
+    with new_folder() as folder:
+        run(operator, given_batches, schemas={"left": schema, "right": schema}, folder=folder)
+    assert terms[1] == [[[], [(7,)]], [[(0,)], [(7,)]]]
