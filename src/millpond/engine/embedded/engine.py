@@ -149,7 +149,7 @@ class EmbeddedEngine:
         """Analyse the plan over bound inputs and return its columns. Reads no data."""
         from millpond.engine.embedded.columns import check_not_reserved, check_unique
         from millpond.engine.embedded.planning import check_planned
-        from millpond.engine.embedded.stateful.execution import without_event_time
+        from millpond.engine.embedded.stateful.event_time import without_event_time
 
         own = _own(plan)
         columns: set[str] = set()

@@ -18,8 +18,8 @@ from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.expressions import called, fingerprint, literal, named
 from millpond.engine.connect.intervals import duration_us
 from millpond.engine.connect.windows import TimeWindow, replace_windows, window_of
+from millpond.engine.embedded.stateful.event_time import lag_of, with_event_time
 from millpond.engine.embedded.stateful.execution import (
-    WATERMARK,
     Carried,
     CutRows,
     Execution,
@@ -40,12 +40,14 @@ class _Grouping:
         window: The window, or `None` where it groups by the event time itself.
         index: Its place among the grouping expressions.
         helpers: Further columns that the rows need, by name.
-        keys: Those of them that tell sessions apart.
+        lag: How far the watermark of the time lags behind, as columns are marked with it.
+        keys: Those of the helpers that tell sessions apart.
     """
 
     window: TimeWindow | None
     index: int
     helpers: Mapping[str, Any]
+    lag: str
     keys: tuple[str, ...] = ()
 
 
@@ -65,7 +67,7 @@ def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
     found.CopyFrom(relation)
     if grouping.window is None:
         found.aggregate.input.CopyFrom(execution.rows(rows, files))
-        return found
+        return _marked(execution, found, grouping)
     name = _free_name(grouping.window.function, rows.schema)
     window = Carried(_WINDOW, name, rows.helpers[_WINDOW])
     found.aggregate.input.CopyFrom(execution.rows(rows, files, carried=[window]))
@@ -77,7 +79,17 @@ def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
         replace_windows(expression, grouping.window, name)
         if is_window and not is_alias and name != grouping.window.function:
             expression.CopyFrom(named(expression, grouping.window.function))
-    return found
+    return _marked(execution, found, grouping)
+
+
+def _marked(execution: Execution, aggregation: Any, grouping: _Grouping) -> Any:
+    """The groups, with what they are grouped by marked as their event time."""
+    schema = execution.schema(aggregation)
+    column = schema.names[grouping.index]
+    names = [name.lower() for name in schema.names]
+    if names.count(column.lower()) > 1:
+        return aggregation
+    return with_event_time(aggregation, column, grouping.lag)
 
 
 def _due(execution: Execution, cut: Cut, rows: CutRows, grouping: _Grouping) -> Files:
@@ -107,32 +119,35 @@ def _grouping(execution: Execution, cut: Cut, node: Any) -> _Grouping:
     if not calls:
         return _by_event_time(execution, cut, node)
     index, window = calls[0]
-    _check_time(execution, cut, node.input, window)
+    lag = _lag(execution, cut, node.input, window)
     if not window.is_session:
-        return _Grouping(window, index, {_WINDOW: window.call})
+        return _Grouping(window, index, {_WINDOW: window.call}, lag)
     others = [e for position, e in enumerate(expressions) if position != index]
     keys = {_KEY.format(index=number): _unnamed(e) for number, e in enumerate(others)}
-    return _Grouping(window, index, {_WINDOW: _session(window, cut), **keys}, tuple(keys))
+    return _Grouping(window, index, {_WINDOW: _session(window, cut), **keys}, lag, tuple(keys))
 
 
 def _by_event_time(execution: Execution, cut: Cut, node: Any) -> _Grouping:
-    """Grouping by the event time itself: each moment is a window of its own."""
+    """Grouping by a column of event time: a moment, or a window that was computed before."""
     for index, expression in enumerate(node.grouping_expressions):
-        if WATERMARK in execution.column(node.input, _unnamed(expression)).metadata:
-            return _Grouping(None, index, {_WINDOW: _unnamed(expression)})
+        time = _unnamed(expression)
+        lag = lag_of(time, node.input, execution.column)
+        if lag is not None:
+            return _Grouping(None, index, {_WINDOW: time}, lag)
     raise cut.refused(**NEEDS_WINDOW)
 
 
-def _check_time(execution: Execution, cut: Cut, relation: Any, window: TimeWindow) -> None:
-    """Raise unless the window is over a column with a watermark."""
-    if (
-        not window.arguments
-        or WATERMARK not in execution.column(relation, window.arguments[0]).metadata
-    ):
+def _lag(execution: Execution, cut: Cut, relation: Any, window: TimeWindow) -> str:
+    """How far the watermark lags of the column that a window is over."""
+    found: str | None = None
+    if window.arguments:
+        found = lag_of(window.arguments[0], relation, execution.column)
+    if found is None:
         raise cut.refused(
             f"the time that {window.function}() is given has no watermark",
             instead="give the column that WATERMARK or withWatermark() names, as it is",
         )
+    return found
 
 
 def _session(window: TimeWindow, cut: Cut) -> Any:

@@ -8,7 +8,8 @@ from pyspark.sql.types import MapType, StructType
 
 from millpond import state
 from millpond.engine.connect.cuts import Cut
-from millpond.engine.embedded.stateful.execution import WATERMARK, Execution, types_of
+from millpond.engine.embedded.stateful.event_time import WATERMARK
+from millpond.engine.embedded.stateful.execution import Execution, types_of
 
 
 def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:

@@ -34,13 +34,11 @@ from millpond.engine.connect.scope import ROW_COLUMN, NamesUsed, Scope, scope_of
 from millpond.engine.embedded.inputs import empty_relation, parquet_relation
 from millpond.engine.embedded.planning import check_planned
 from millpond.engine.embedded.staging import write_parquet
+from millpond.engine.embedded.stateful.event_time import mark_windows
 from millpond.engine.protocol import ParquetInput
 from millpond.names import path_segment
 from millpond.state import BatchState
 
-# The metadata of a column of event time: how far its watermark lags behind, in microseconds. It is
-# text, as the engine has it for all metadata.
-WATERMARK = "millpond.watermark"
 # Rows of several writes are numbered apart by this much.
 _NUMBERS_APART = 1 << 58
 _NOT_KEPT = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
@@ -134,6 +132,8 @@ class Execution:
             node = relation.hint.input
             operation = self._operations[node.WhichOneof("rel_type")]
             relation.CopyFrom(operation(self, cut, node))
+        else:
+            mark_windows(relation, self.column)
 
     def schema(self, relation: Any) -> StructType:
         with analysing(self._plan):
@@ -232,20 +232,6 @@ class Execution:
                     "which can't be kept between batches",
                     instead="cast it, or leave it out",
                 )
-
-
-def without_event_time(schema: StructType) -> StructType:
-    """A schema that says nothing of watermarks: tables don't."""
-    fields = [
-        StructField(
-            field.name,
-            field.dataType,
-            field.nullable,
-            {key: value for key, value in field.metadata.items() if key != WATERMARK},
-        )
-        for field in schema.fields
-    ]
-    return StructType(fields)
 
 
 def with_columns(relation: Any, columns: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 from pyspark.sql.types import StructField, StructType
 
-from millpond.engine.embedded.stateful.execution import WATERMARK
+from millpond.engine.embedded.stateful.event_time import WATERMARK
 
 
 class JoinInput:

@@ -19,8 +19,8 @@ from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.expressions import called, fingerprint
 from millpond.engine.connect.scope import ROW_COLUMN
+from millpond.engine.embedded.stateful.event_time import WATERMARK, without_event_time
 from millpond.engine.embedded.stateful.execution import (
-    WATERMARK,
     Carried,
     CutRows,
     Execution,
@@ -29,7 +29,6 @@ from millpond.engine.embedded.stateful.execution import (
     row_numbers,
     types_of,
     with_columns,
-    without_event_time,
 )
 from millpond.engine.embedded.stateful.join_analysis import JoinAnalysis, SideAnalysis, analyse
 

@@ -9,7 +9,8 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType, Timesta
 from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.intervals import watermark_delay_us
-from millpond.engine.embedded.stateful.execution import WATERMARK, CutRows, Execution
+from millpond.engine.embedded.stateful.event_time import WATERMARK
+from millpond.engine.embedded.stateful.execution import CutRows, Execution
 from millpond.names import split_name
 
 
