@@ -18,6 +18,7 @@ from millpond.state.row_files import (
     HASH_COLUMN,
     hash_sql,
     rows_sql,
+    write_file,
     write_rows,
 )
 from millpond.state.version import RowFile, StoredRows
@@ -82,7 +83,7 @@ def rehash(connection: DuckDBPyConnection, stored: StoredRows, *, stem: Path) ->
     if others:
         rows = f"SELECT {computed} AS {HASH_COLUMN}, * EXCLUDE ({HASH_COLUMN}) FROM ({rows})"
         written = write_rows(connection, rows, stored=stored, stem=stem)
-        stored = replace(stored, runs=() if written is None else ((written,),))
+        stored = replace(stored, runs=tuple((file,) for file in written))
     return replace(stored, hashed_by=duckdb.__version__)
 
 
@@ -105,16 +106,40 @@ def _merge(
     ranges = -(-sum(file.size_bytes for file in files) // _FILE_BYTES)
     for number in range(ranges):
         first, end = (_HASH_END * bound // ranges for bound in (number, number + 1))
-        inside = [file for file in files if file.hash_min < end and file.hash_max >= first]
-        written = write_rows(
-            connection,
-            f"SELECT * FROM ({rows_sql(stored, inside, folder=stem.parent, with_hash=True)}) "
-            f"WHERE {HASH_COLUMN} BETWEEN {first} AND {end - 1}",
-            stored=stored,
-            stem=stem,
-        )
+        yield from _merge_range(connection, stored, files, first=first, end=end, stem=stem)
+
+
+def _merge_range(
+    connection: DuckDBPyConnection,
+    stored: StoredRows,
+    files: Sequence[RowFile],
+    *,
+    first: int,
+    end: int,
+    stem: Path,
+) -> Iterator[RowFile]:
+    import duckdb
+
+    inside = [file for file in files if file.hash_min < end and file.hash_max >= first]
+    if not inside:
+        return
+    first = max(first, min(file.hash_min for file in inside))
+    end = min(end, max(file.hash_max for file in inside) + 1)
+    rows = rows_sql(stored, inside, folder=stem.parent, with_hash=True)
+    select = f"SELECT * FROM ({rows}) WHERE {HASH_COLUMN} BETWEEN {first} AND {end - 1}"
+    is_one_hash = end - first == 1
+    try:
+        written = write_file(connection, select, stored=stored, stem=stem, is_sorted=is_one_hash)
+    except duckdb.OutOfMemoryException:
+        if is_one_hash:
+            raise
+    else:
         if written is not None:
             yield written
+        return
+    middle = (first + end) // 2
+    for half in ((first, middle), (middle, end)):
+        yield from _merge_range(connection, stored, inside, first=half[0], end=half[1], stem=stem)
 
 
 def _without_dead(
@@ -124,7 +149,4 @@ def _without_dead(
         if file.due_half is None or stored.floor_us is None or file.due_half > stored.floor_us:
             yield file
             continue
-        rows = rows_sql(stored, [file], folder=stem.parent, with_hash=True)
-        written = write_rows(connection, rows, stored=stored, stem=stem)
-        if written is not None:
-            yield written
+        yield from _merge(connection, stored, [file], stem=stem)

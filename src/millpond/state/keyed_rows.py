@@ -14,8 +14,8 @@ from millpond.names import path_segment
 from millpond.state.compaction import compact, rehash
 from millpond.state.row_files import (
     HASH_COLUMN,
-    ROW_GROUP_ROWS,
     ROW_ID_COLUMN,
+    ROWS_OF_PAGE,
     hash_sql,
     rows_sql,
     write_rows,
@@ -25,7 +25,7 @@ from millpond.state.version import RowFile, StoredRows
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# So many hashes can be listed, which tells DuckDB the row groups to read.
+# So many hashes can be listed, which tells DuckDB the pages to read.
 _FEW_KEYS = 2000
 
 
@@ -100,7 +100,8 @@ class KeyedRows:
 
         Args:
             connection: Sorts the rows by the hash of their key, and spills what does not fit.
-            select: Gives the rows; is run once. Its columns must be the same in every batch.
+            select: Gives the rows; is run again if they outgrow the memory. Its columns must be
+                the same in every batch.
             keys: The columns that make the key; may be none.
             due: A BIGINT column, in microseconds: the row is dead once `expire` reaches it; where
                 it is null, never.
@@ -122,13 +123,11 @@ class KeyedRows:
             stored=stored,
             stem=self._stem,
         )
-        if written is None:
-            return rows_sql(stored, [], folder=self._folder)
-        added = rows_sql(replace(stored, floor_us=None), [written], folder=self._folder)
+        added = rows_sql(replace(stored, floor_us=None), written, folder=self._folder)
         stored = replace(
             stored,
-            next_row_id=stored.next_row_id + written.rows,
-            runs=(*stored.runs, (written,)),
+            next_row_id=stored.next_row_id + sum(file.rows for file in written),
+            runs=stored.runs + tuple((file,) for file in written),
         )
         self._stored = compact(connection, stored, stem=self._stem)
         return added
@@ -207,10 +206,10 @@ class KeyedRows:
     def _candidates(self, connection: DuckDBPyConnection, stored: StoredRows, wanted: str) -> str:
         """A SELECT, with `HASH_COLUMN`, of rows among which are all that have a wanted hash.
 
-        Many keys are in all row groups anyway, and DuckDB's join looks at them as fast.
+        Many keys are in all pages anyway, and DuckDB's join looks at them as fast.
         """
         files = stored.files
-        few = min(_FEW_KEYS, sum(file.rows for file in files) // (2 * ROW_GROUP_ROWS))
+        few = min(_FEW_KEYS, sum(file.rows for file in files) // (2 * ROWS_OF_PAGE))
         if few == 0:
             return rows_sql(stored, files, folder=self._folder, with_hash=True)
         found = connection.execute(

@@ -1,7 +1,7 @@
 """The Parquet files that hold rows of state: written sorted by the hash of their key, and read.
 
-The hash is a column of its own. Row groups are small, so that a lookup reads, by the bounds in the
-file's footer, only those that can hold one of its keys.
+The hash is a column of its own, and files have an index of small pages, so that a lookup reads, by
+the bounds of pages and row groups, only those that can hold one of its keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 HASH_COLUMN = "__hash"
 ROW_ID_COLUMN = "row_id"
 
-ROW_GROUP_ROWS = 8192
+# Of hashes; a page of a wider column has fewer rows.
+ROWS_OF_PAGE = 2048
+_FORMAT = (
+    "FORMAT parquet, PARQUET_VERSION v2, COMPRESSION lz4_raw, WRITE_PAGE_INDEX true, "
+    f"DATA_PAGE_SIZE_LIMIT {8 * ROWS_OF_PAGE}, RETURN_STATS true"
+)
+# Row groups are held in memory to be written, so they are small where rows are long.
+_ROW_GROUPS = "ROW_GROUP_SIZE 32768, ROW_GROUP_SIZE_BYTES '16MB'"
 # Of smaller files nobody asks how many of their rows are dead: they are soon merged.
 _ROWS_WORTH_HALVING = 10_000
 _NEVER_US = (1 << 63) - 1
@@ -38,21 +45,48 @@ def hash_sql(values: Iterable[str]) -> str:
 
 def write_rows(
     connection: DuckDBPyConnection, select: str, *, stored: StoredRows, stem: Path
-) -> RowFile | None:
-    """Write rows to a new file, sorted by hash; `None` where there are none.
+) -> list[RowFile]:
+    """Write rows to new files, each sorted by hash: to one, or to more if they outgrow the memory.
 
     Args:
         connection: Sorts them, and spills what does not fit into memory.
-        select: Gives `HASH_COLUMN`, the columns of `stored` and `ROW_ID_COLUMN`.
+        select: Gives `HASH_COLUMN`, the columns of `stored` and `ROW_ID_COLUMN`. It is run again
+            where the rows outgrow the memory.
         stored: What the rows belong to.
-        stem: Folder and beginning of the name of the file.
+        stem: Folder and beginning of the names of the files.
     """
+    import duckdb
+
+    try:
+        files = [write_file(connection, select, stored=stored, stem=stem)]
+    except duckdb.OutOfMemoryException:
+        # DuckDB sorts more than the memory holds, but not if rows are long. What is left of a file,
+        # and of these unsorted ones, is removed with all that no version names.
+        pattern = f"{stem.name}-{uuid.uuid4().hex}-{{uuid}}"
+        unsorted = connection.execute(
+            f"COPY ({select}) TO {literal(str(stem.parent))} ({_FORMAT}, {_ROW_GROUPS}, "
+            f"APPEND true, FILENAME_PATTERN {literal(pattern)}, ROW_GROUPS_PER_FILE 1)"
+        ).fetchall()
+        parts = [f"SELECT * FROM {_read([Path(name)])}" for name, *_ in unsorted]
+        files = [write_file(connection, part, stored=stored, stem=stem) for part in parts]
+    return [file for file in files if file is not None]
+
+
+def write_file(
+    connection: DuckDBPyConnection,
+    select: str,
+    *,
+    stored: StoredRows,
+    stem: Path,
+    is_sorted: bool = False,
+) -> RowFile | None:
+    """Write rows to one file, sorted by hash unless they are already; `None` if there are none."""
     path = stem.with_name(f"{stem.name}-{uuid.uuid4().hex}.parquet")
     path.parent.mkdir(parents=True, exist_ok=True)
+    order = "" if is_sorted else f" ORDER BY {HASH_COLUMN}"
     _, rows, size_bytes, _, statistics, *_ = connection.execute(
-        f"COPY (SELECT * FROM ({select}) AS given ORDER BY {HASH_COLUMN}) "
-        f"TO {literal(str(path))} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, "
-        f"ROW_GROUP_SIZE {ROW_GROUP_ROWS}, RETURN_STATS true)"
+        f"COPY (SELECT * FROM ({select}) AS given{order}) TO {literal(str(path))} "
+        f"({_FORMAT}, {_ROW_GROUPS})"
     ).fetchall()[0]
     if rows == 0:
         # A file that no version names is removed with the rest of them.
@@ -90,12 +124,14 @@ def rows_sql(
         kinds = {**dict(stored.columns), HASH_COLUMN: "BIGINT", ROW_ID_COLUMN: "BIGINT"}
         nothing = (f"CAST(NULL AS {kinds[name]}) AS {quote(name)}" for name in names)
         return f"SELECT {', '.join(nothing)} WHERE false"
-    listed = ", ".join(literal(escape_glob(str(folder / file.name))) for file in files)
+    read = _read(folder / file.name for file in files)
+    return f"SELECT {', '.join(map(quote, names))} FROM {read}{_where_live(stored, files)}"
+
+
+def _read(paths: Iterable[Path]) -> str:
+    listed = ", ".join(literal(escape_glob(str(path))) for path in paths)
     # Parquet's bounds leave NaN out, and DuckDB trusts them unless told.
-    return (
-        f"SELECT {', '.join(map(quote, names))} FROM read_parquet([{listed}], "
-        f"hive_partitioning = false, can_have_nan = true){_where_live(stored, files)}"
-    )
+    return f"read_parquet([{listed}], hive_partitioning = false, can_have_nan = true)"
 
 
 def _where_live(stored: StoredRows, files: Sequence[RowFile]) -> str:
@@ -116,6 +152,6 @@ def _half_of_due(
         return None
     (half,) = connection.execute(
         f"SELECT approx_quantile(coalesce({quote(stored.due)}, {_NEVER_US}), 0.5) "
-        f"FROM read_parquet({literal(escape_glob(str(path)))})"
+        f"FROM {_read([path])}"
     ).fetchall()[0]
     return None if half == _NEVER_US else int(half)
