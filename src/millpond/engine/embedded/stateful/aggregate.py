@@ -59,6 +59,7 @@ def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
         cut,
         operator="aggregate",
         window=fingerprint(node.grouping_expressions[grouping.index]),
+        keys=[fingerprint(grouping.helpers[key]) for key in grouping.keys],
         types=types_of(rows.schema),
         event_time=True,
     )
