@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql.connect import proto
@@ -41,6 +41,8 @@ class ConnectPlan:
             reads by itself.
         is_streaming: Whether its rows are a stream.
         operators: What it does, step by step.
+        findings: What was found out about operators with state, by their ids: the same for every
+            batch.
     """
 
     relation: Any
@@ -49,6 +51,7 @@ class ConnectPlan:
     is_streaming: bool = False
     text: QueryText | None = None
     operators: tuple[Operator, ...] = ()
+    findings: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def reads(self) -> tuple[TableRead, ...]:

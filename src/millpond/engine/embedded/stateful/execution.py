@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql.connect import proto
 from pyspark.sql.types import (
@@ -44,6 +44,7 @@ _NUMBERS_APART = 1 << 58
 _NOT_KEPT = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
 
 Files = tuple[Path, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,13 @@ class Execution:
         read = parquet_relation(ParquetInput(tuple(map(str, files)), schema)) if files else None
         visible = {column.name: column.visible_name for column in carried}
         return rows.scope.over(read or empty_relation(schema), rows.names, carried=visible)
+
+    def found(self, cut: Cut, find_out: Callable[[], T]) -> T:
+        """What can be found out about an operator once for all batches."""
+        if cut.operator not in self._plan.findings:
+            self._plan.findings[cut.operator] = find_out()
+        known: T = self._plan.findings[cut.operator]
+        return known
 
     def describe(self, cut: Cut, **kept: Any) -> None:
         """Say what an operator keeps. Values are JSON."""

@@ -48,7 +48,7 @@ _MATCHABLE = "matchable"
 
 def stream_join(execution: Execution, cut: Cut, relation: Any) -> Any:
     outer = frozenset(_OUTER[relation.join.join_type])
-    found = analyse(relation.join, execution.client)
+    found = execution.found(cut, lambda: analyse(relation.join, execution.client))
     left = _cut_side(execution, cut, relation.join.left, "left", found)
     right = _cut_side(execution, cut, relation.join.right, "right", found)
     _check(cut, found, outer)
@@ -91,7 +91,7 @@ def _check(cut: Cut, found: JoinAnalysis, outer: frozenset[state.SideName]) -> N
     if not found.left.keys:
         raise cut.refused(
             "no column of the one stream has to equal one of the other",
-            instead="add such a condition, as ON a.k = b.k",
+            instead="add such a condition, as ON a.k = b.k, with one type on both sides",
         )
     for name in sorted(outer):
         if getattr(found, name).due is None:

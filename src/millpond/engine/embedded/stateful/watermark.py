@@ -9,7 +9,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType, Timesta
 from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.intervals import watermark_delay_us
-from millpond.engine.embedded.stateful.event_time import WATERMARK
+from millpond.engine.embedded.stateful.event_time import WATERMARK, without_event_time
 from millpond.engine.embedded.stateful.execution import CutRows, Execution
 from millpond.names import split_name
 
@@ -19,7 +19,8 @@ def watermark(execution: Execution, cut: Cut, relation: Any) -> Any:
     delay_us = watermark_delay_us(node.delay_threshold, where=cut.place.where)
     rows = execution.cut(cut, node.input)
     column = _event_time(cut, node.event_time, rows.schema)
-    fields = list(rows.schema.fields)
+    # The newest watermark of the rows is the one that counts, as in Spark.
+    fields = list(without_event_time(rows.schema).fields)
     field = fields[column]
     fields[column] = StructField(
         field.name, field.dataType, field.nullable, {**field.metadata, WATERMARK: str(delay_us)}
