@@ -176,7 +176,7 @@ def test_a_file_whose_rows_are_all_dead_is_named_no_longer(state, connection, tm
     assert len(list((tmp_path / "state" / "rows" / "o").iterdir())) == 3
     for number in range(3, 15):
         batch = state.begin(number)
-        batch.rows("o").expire(10)
+        batch.rows("o").expire(2)
         batch.commit({})
         state.prune(committed=number)
     assert list((tmp_path / "state" / "rows" / "o").iterdir()) == []

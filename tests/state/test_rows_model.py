@@ -73,6 +73,8 @@ def values(columns, rows):
     )
 
 
+# So that few rows are looked up, merged and written again as many are.
+@mock.patch("millpond.state.keyed_rows.ROWS_OF_PAGE", 1)
 @mock.patch("millpond.state.compaction.RUNS_MERGED", 3)
 @mock.patch("millpond.state.compaction._FILE_BYTES", 500)
 @mock.patch("millpond.state.row_files._ROWS_WORTH_HALVING", 4)

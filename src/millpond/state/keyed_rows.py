@@ -150,20 +150,20 @@ class KeyedRows:
             f"CAST({quote(name)} AS {kinds[key]})"
             for key, name in zip(stored.keys, keys, strict=True)
         ]
-        wanted = ", ".join(
-            [f"{hash_sql(values)} AS {HASH_COLUMN}"]
-            + [f"{value} AS k{index}" for index, value in enumerate(values)]
+        candidates = self._candidates(
+            connection,
+            stored,
+            f"SELECT {hash_sql(values)} AS {HASH_COLUMN} FROM ({other}) AS other",
         )
-        same = "".join(
-            f" AND stored.{quote(key)} IS NOT DISTINCT FROM wanted.k{index}"
+        wanted = ", ".join(f"{value} AS k{index}" for index, value in enumerate(values))
+        same = " AND ".join(
+            f"stored.{quote(key)} IS NOT DISTINCT FROM wanted.k{index}"
             for index, key in enumerate(stored.keys)
         )
-        hashed = f"SELECT {wanted} FROM ({other}) AS other"
-        candidates = self._candidates(connection, stored, hashed)
         return (
-            f"SELECT stored.* EXCLUDE ({HASH_COLUMN}) FROM ({candidates}) AS stored "
-            f"SEMI JOIN ({hashed}) AS wanted "
-            f"ON stored.{HASH_COLUMN} = wanted.{HASH_COLUMN}{same}"
+            f"SELECT stored.* FROM ({candidates}) AS stored "
+            f"SEMI JOIN (SELECT {wanted or '1'} FROM ({other}) AS other) AS wanted "
+            f"ON {same or 'true'}"
         )
 
     def live(self) -> str:
@@ -204,26 +204,26 @@ class KeyedRows:
         return self._stored
 
     def _candidates(self, connection: DuckDBPyConnection, stored: StoredRows, wanted: str) -> str:
-        """A SELECT, with `HASH_COLUMN`, of rows among which are all that have a wanted hash.
-
-        Many keys are in all pages anyway, and DuckDB's join looks at them as fast.
-        """
+        """A SELECT of live rows, all those among them whose `HASH_COLUMN` is in another SELECT."""
         files = stored.files
         few = min(_FEW_KEYS, sum(file.rows for file in files) // (2 * ROWS_OF_PAGE))
-        if few == 0:
-            return rows_sql(stored, files, folder=self._folder, with_hash=True)
-        found = connection.execute(
-            f"SELECT DISTINCT {HASH_COLUMN} FROM ({wanted}) AS wanted LIMIT {few + 1}"
-        ).fetchall()
-        if len(found) > few:
-            return rows_sql(stored, files, folder=self._folder, with_hash=True)
+        found = []
+        if few:
+            select = f"SELECT DISTINCT {HASH_COLUMN} FROM ({wanted}) AS wanted LIMIT {few + 1}"
+            found = connection.execute(select).fetchall()
+        if not 0 < len(found) <= few:
+            # Many keys are in all pages, and a join reads these faster without the hashes.
+            return rows_sql(stored, files, folder=self._folder)
         hashes = sorted(value for (value,) in found)
         files = [file for file in files if _may_hold(file, hashes)]
-        rows = rows_sql(stored, files, folder=self._folder, with_hash=True)
         if not files:
-            return rows
+            return rows_sql(stored, files, folder=self._folder)
+        rows = rows_sql(stored, files, folder=self._folder, with_hash=True)
         listed = ", ".join(map(str, hashes))
-        return f"SELECT * FROM ({rows}) AS stored WHERE {HASH_COLUMN} IN ({listed})"
+        return (
+            f"SELECT * EXCLUDE ({HASH_COLUMN}) FROM ({rows}) AS stored "
+            f"WHERE {HASH_COLUMN} IN ({listed})"
+        )
 
 
 def _may_hold(file: RowFile, hashes: Sequence[int]) -> bool:

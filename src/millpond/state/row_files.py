@@ -130,7 +130,7 @@ def rows_sql(
 
 def _read(paths: Iterable[Path]) -> str:
     listed = ", ".join(literal(escape_glob(str(path))) for path in paths)
-    # Parquet's bounds leave NaN out, and DuckDB trusts them unless told.
+    # Parquet's bounds leave NaN out, and not every DuckDB writes beside them that there is any.
     return f"read_parquet([{listed}], hive_partitioning = false, can_have_nan = true)"
 
 
