@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, MutableMapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,13 @@ class BatchState:
             # In milliseconds, as Spark counts.
             reached = (newest_us // 1000 - delay_us // 1000) * 1000
             self._watermarks[operator] = max(seen, reached)
+
+    def behind(self, us: int) -> BatchState:
+        """The same state for an operator whose rows come later than others, by so much."""
+        found = copy(self)
+        found.watermark_us -= us
+        found.late_watermark_us -= us
+        return found
 
     @property
     def watermark_moves(self) -> bool:

@@ -13,7 +13,7 @@ from millpond.engine.connect.expressions import fingerprint, text_expression
 from millpond.engine.connect.messages import own_expressions
 from millpond.engine.sqltext.source import Edit, apply_edits
 from millpond.names import quote_identifier
-from millpond.sql.tokens import Token, TokenKind, scan, string_value
+from millpond.sql.tokens import Token, TokenKind, identifier_value, scan, string_value
 
 SESSION_WINDOW = "session_window"
 _NAMES = frozenset({"window", SESSION_WINDOW})
@@ -53,6 +53,20 @@ def window_of(expression: Any) -> TimeWindow | None:
             last = len(list(scan(text))) - 1
             return found[0].window if found and found[0].covers(0, last) else None
     return None
+
+
+def named_window(text: str) -> tuple[TimeWindow, str] | None:
+    """The call of `window` that a text is, and the name of the column that it gives."""
+    tokens = list(scan(text))
+    found = next(_calls(text), None)
+    if found is None or found.first != 0 or found.window.is_session:
+        return None
+    behind = tokens[found.last + 1 :]
+    if behind and behind[0].word == "AS":
+        behind = behind[1:]
+    if len(behind) > 1 or (behind and behind[0].kind not in {TokenKind.WORD, TokenKind.QUOTED}):
+        return None
+    return found.window, identifier_value(behind[0]) if behind else found.window.function
 
 
 def replace_windows(expression: Any, window: TimeWindow, column: str) -> None:

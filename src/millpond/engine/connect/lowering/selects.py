@@ -58,13 +58,23 @@ def select_part(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
         UnsupportedStreamingOperationError: It can't be taken apart.
     """
     streams = lowerings.streams.items(select, scope)
-    if len(streams) > 1 or (streams and lowerings.streams.aggregates(select)):
+    by_steps = lowerings.streams.aggregates(select) or _gives_window(lowerings, select)
+    if len(streams) > 1 or (streams and by_steps):
         part = _taken_apart(lowerings, select, scope)
     else:
         part = _text(lowerings, select, scope)
     if select.distinct is None or not streams:
         return part
     return lowerings.placed(part.deduplicated(), "DISTINCT", select.distinct)
+
+
+def _gives_window(lowerings: Lowerings, select: Select) -> bool:
+    """Whether a column is a window of time, by which a query around this one may group or join."""
+    outline = lowerings.analysis.outline
+    return any(
+        outline.word(span.start) == "WINDOW" and outline.word(span.start + 1) == "("
+        for span in select.items
+    ) and not any(_subquery_in(lowerings, span) for span in select.items)
 
 
 def _text(lowerings: Lowerings, select: Select, scope: Scope) -> Part:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.connect import proto
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
 from millpond import state
 from millpond.engine.connect.cuts import Cut
-from millpond.engine.connect.expressions import called, fingerprint, literal, named
+from millpond.engine.connect.expressions import called, cast, fingerprint, literal, named
 from millpond.engine.connect.intervals import duration_us
 from millpond.engine.connect.windows import TimeWindow, replace_windows, window_of
-from millpond.engine.embedded.stateful.event_time import lag_of, with_event_time
+from millpond.engine.embedded.stateful.event_time import Marks, behind_us, marks_of, with_event_time
 from millpond.engine.embedded.stateful.execution import (
     Carried,
     CutRows,
@@ -40,14 +40,14 @@ class _Grouping:
         window: The window, or `None` where it groups by the event time itself.
         index: Its place among the grouping expressions.
         helpers: Further columns that the rows need, by name.
-        lag: How far the watermark of the time lags behind, as columns are marked with it.
+        marks: Those of the time.
         keys: Those of the helpers that tell sessions apart.
     """
 
     window: TimeWindow | None
     index: int
     helpers: Mapping[str, Any]
-    lag: str
+    marks: Marks
     keys: tuple[str, ...] = ()
 
 
@@ -90,13 +90,14 @@ def _marked(execution: Execution, aggregation: Any, grouping: _Grouping) -> Any:
     names = [name.lower() for name in schema.names]
     if names.count(column.lower()) > 1:
         return aggregation
-    return with_event_time(aggregation, column, grouping.lag)
+    return with_event_time(aggregation, column, grouping.marks)
 
 
 def _due(execution: Execution, cut: Cut, rows: CutRows, grouping: _Grouping) -> Files:
     """The rows of windows that the watermark passed in this batch."""
     assert execution.batch is not None
-    kept, folder = execution.batch.state, execution.folder(cut) / "output"
+    kept = execution.batch.state.behind(behind_us(rows.schema))
+    folder = execution.folder(cut) / "output"
     if grouping.window is not None and grouping.window.is_session:
         return state.due_sessions(
             kept,
@@ -120,30 +121,36 @@ def _grouping(execution: Execution, cut: Cut, node: Any) -> _Grouping:
     if not calls:
         return _by_event_time(execution, cut, node)
     index, window = calls[0]
-    lag = _lag(execution, cut, node.input, window)
+    found = _marks(execution, cut, node.input, window)
     if not window.is_session:
-        return _Grouping(window, index, {_WINDOW: window.call}, lag)
+        return _Grouping(window, index, {_WINDOW: window.call}, found)
     others = [e for position, e in enumerate(expressions) if position != index]
     keys = {_KEY.format(index=number): _unnamed(e) for number, e in enumerate(others)}
-    return _Grouping(window, index, {_WINDOW: _session(window, cut), **keys}, lag, tuple(keys))
+    return _Grouping(
+        window,
+        index,
+        {_WINDOW: _session(execution, cut, node.input, window), **keys},
+        found,
+        tuple(keys),
+    )
 
 
 def _by_event_time(execution: Execution, cut: Cut, node: Any) -> _Grouping:
     """Grouping by a column of event time: a moment, or a window that was computed before."""
     for index, expression in enumerate(node.grouping_expressions):
         time = _unnamed(expression)
-        lag = lag_of(time, node.input, execution.column)
-        if lag is not None:
-            return _Grouping(None, index, {_WINDOW: time}, lag)
+        found = marks_of(time, node.input, execution.column)
+        if found:
+            return _Grouping(None, index, {_WINDOW: time}, found)
     raise cut.refused(**NEEDS_WINDOW)
 
 
-def _lag(execution: Execution, cut: Cut, relation: Any, window: TimeWindow) -> str:
-    """How far the watermark lags of the column that a window is over."""
-    found: str | None = None
+def _marks(execution: Execution, cut: Cut, relation: Any, window: TimeWindow) -> Marks:
+    """The marks of the column that a window is over."""
+    found: Marks = {}
     if window.arguments:
-        found = lag_of(window.arguments[0], relation, execution.column)
-    if found is None:
+        found = marks_of(window.arguments[0], relation, execution.column)
+    if not found:
         raise cut.refused(
             f"the time that {window.function}() is given has no watermark",
             instead="give the column that WATERMARK or withWatermark() names, as it is",
@@ -151,7 +158,7 @@ def _lag(execution: Execution, cut: Cut, relation: Any, window: TimeWindow) -> s
     return found
 
 
-def _session(window: TimeWindow, cut: Cut) -> Any:
+def _session(execution: Execution, cut: Cut, relation: Any, window: TimeWindow) -> Any:
     """What one row alone would cover: the time from its event on, for as long as the gap."""
     if len(window.arguments) != 2:
         raise cut.refused(
@@ -159,14 +166,14 @@ def _session(window: TimeWindow, cut: Cut) -> Any:
             instead="write session_window(ts, '5 minutes')",
         )
     time, gap = window.arguments
-    if gap.WhichOneof("expr_type") != "literal" or not gap.literal.HasField("string"):
-        raise cut.refused(
-            "the gap of session_window() is no literal",
-            instead="write it as text, such as '5 minutes'",
-        )
-    interval = proto.Expression()
-    interval.literal.day_time_interval = duration_us(gap.literal.string, where=cut.place.where)
-    end = called("+", time, interval)
+    if gap.WhichOneof("expr_type") == "literal" and gap.literal.HasField("string"):
+        length = proto.Expression()
+        length.literal.day_time_interval = duration_us(gap.literal.string, where=cut.place.where)
+    elif isinstance(execution.column(relation, gap).dataType, StringType):
+        length = cast(gap, "interval")
+    else:
+        length = gap
+    end = called("+", time, length)
     return called("named_struct", literal("start"), time, literal("end"), end)
 
 

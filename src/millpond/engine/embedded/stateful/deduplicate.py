@@ -8,7 +8,7 @@ from pyspark.sql.types import MapType, StructType
 
 from millpond import state
 from millpond.engine.connect.cuts import Cut
-from millpond.engine.embedded.stateful.event_time import WATERMARK
+from millpond.engine.embedded.stateful.event_time import behind_us, is_event_time
 from millpond.engine.embedded.stateful.execution import Execution, types_of
 
 
@@ -17,7 +17,7 @@ def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
     rows = execution.cut(cut, node.input)
     keys = _keys(cut, node, rows.schema)
     fields = rows.schema.fields
-    event_times = [index for index, field in enumerate(fields) if WATERMARK in field.metadata]
+    event_times = [index for index, field in enumerate(fields) if is_event_time(field)]
     # By the event time in the key, a key can be forgotten; by any other, rows are still late.
     event_times.sort(key=lambda index: index not in keys)
     if node.within_watermark and not event_times:
@@ -25,7 +25,7 @@ def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
             "no column has a watermark", instead="call withWatermark() on a timestamp column first"
         )
     event_time = event_times[0] if event_times else None
-    within_us = int(fields[event_times[0]].metadata[WATERMARK]) if node.within_watermark else None
+    within_us = _within_us(execution, cut) if node.within_watermark else None
     execution.describe(
         cut,
         operator="deduplicate",
@@ -37,7 +37,7 @@ def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
     files = rows.files
     if execution.batch is not None:
         files = state.deduplicate(
-            execution.batch.state,
+            execution.batch.state.behind(behind_us(rows.schema)),
             cut.operator,
             rows.files,
             keys=[rows.names[key] for key in keys],
@@ -46,6 +46,16 @@ def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
             folder=execution.folder(cut) / "output",
         )
     return execution.rows(rows, files)
+
+
+def _within_us(execution: Execution, cut: Cut) -> int:
+    delays = set(execution.delays_below_us)
+    if len(delays) != 1:
+        raise cut.refused(
+            "its rows come from streams whose watermarks have different delays",
+            instead="give them the same delay",
+        )
+    return delays.pop()
 
 
 def _keys(cut: Cut, node: Any, schema: StructType) -> list[int]:

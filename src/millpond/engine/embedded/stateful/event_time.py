@@ -1,35 +1,76 @@
 """Which columns are event times: those with a watermark, and windows of time over such a column.
 
 The mark is metadata of the column. The engine hands it on with the column itself, to subqueries,
-aliases and joins, but not through functions: for windows it is set here.
+aliases, joins and unions, but not through functions: for windows it is set here.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql.connect import proto
 from pyspark.sql.types import StructField, StructType
 
-# How far the watermark lags behind, in microseconds; as text, as the engine has all metadata.
+from millpond.engine.connect.windows import named_window
+from millpond.names import quote_identifier
+
+# That a column is an event time, and how much later than for others an operator must take the
+# watermark to be for its rows, in microseconds: what a join gives is as old as the rows that it
+# kept. The engine has all metadata as text, and leaves out what two sides of a union differ in.
 WATERMARK = "millpond.watermark"
 _FUNCTIONS = frozenset({"window", "window_time"})
 
+Marks = Mapping[str, str]
+# Those of a column that gets a watermark.
+EVENT_TIME: Marks = {WATERMARK: "0"}
 # The column that an expression over a relation is.
 Column = Callable[[Any, Any], StructField]
 
 
-def with_event_time(relation: Any, name: str, lag: str) -> Any:
+def is_event_time(field: StructField) -> bool:
+    """Whether there is a watermark for a column."""
+    return WATERMARK in field.metadata
+
+
+def late_by(schema: StructType) -> int | None:
+    """The place of the column by which rows are late: a moment rather than a window around it."""
+    found = [index for index, field in enumerate(schema.fields) if is_event_time(field)]
+    found.sort(key=lambda index: isinstance(schema.fields[index].dataType, StructType))
+    return found[0] if found else None
+
+
+def behind_us(schema: StructType) -> int:
+    """How far behind the watermark is for rows of a schema."""
+    found = (int(f.metadata[WATERMARK]) for f in schema.fields if is_event_time(f))
+    return max(found, default=0)
+
+
+def further_behind(schema: StructType, us: int | None) -> StructType:
+    """A schema whose rows have been kept for so long; `None` is for no one knows how long."""
+    if us is None:
+        return without_event_time(schema)
+    fields = [
+        StructField(
+            field.name, field.dataType, field.nullable, {**field.metadata, WATERMARK: str(us)}
+        )
+        if is_event_time(field)
+        else field
+        for field in schema.fields
+    ]
+    return StructType(fields)
+
+
+def with_event_time(relation: Any, name: str, found: Marks) -> Any:
     """A relation one of whose columns is marked as an event time."""
-    found = proto.Relation()
-    found.with_columns.input.CopyFrom(relation)
-    alias = found.with_columns.aliases.add()
+    marked = proto.Relation()
+    marked.with_columns.input.CopyFrom(relation)
+    alias = marked.with_columns.aliases.add()
     alias.name.append(name)
-    alias.expr.unresolved_attribute.unparsed_identifier = f"`{name.replace('`', '``')}`"
-    _mark(alias, lag)
-    return found
+    alias.expr.unresolved_attribute.unparsed_identifier = quote_identifier(name)
+    _mark(alias, found)
+    return marked
 
 
 def mark_windows(relation: Any, column: Column) -> None:
@@ -42,17 +83,15 @@ def mark_windows(relation: Any, column: Column) -> None:
         case "with_columns":
             below = relation.with_columns.input
             for alias in relation.with_columns.aliases:
-                lag = _lag(alias.expr, below, column)
-                if lag is not None:
-                    _mark(alias, lag)
+                _mark(alias, _marks_of_window(alias.expr, below, column))
 
 
-def lag_of(expression: Any, below: Any, column: Column) -> str | None:
-    """How far the watermark of an event time lags behind; `None` for what is no event time."""
+def marks_of(expression: Any, below: Any, column: Column) -> Marks:
+    """The marks of an event time; none for what is no event time."""
     if _is_window(expression):
-        return lag_of(expression.unresolved_function.arguments[0], below, column)
-    found: str | None = column(below, expression).metadata.get(WATERMARK)
-    return found
+        return marks_of(expression.unresolved_function.arguments[0], below, column)
+    metadata = column(below, expression).metadata
+    return {WATERMARK: metadata[WATERMARK]} if WATERMARK in metadata else {}
 
 
 def without_event_time(schema: StructType) -> StructType:
@@ -70,11 +109,16 @@ def without_event_time(schema: StructType) -> StructType:
 
 
 def _mark_expression(expression: Any, below: Any, column: Column) -> None:
-    is_alias = expression.WhichOneof("expr_type") == "alias"
-    lag = _lag(expression.alias.expr if is_alias else expression, below, column)
-    if lag is None:
+    kind = expression.WhichOneof("expr_type")
+    if kind == "expression_string":
+        _mark_text(expression, below, column)
         return
-    if not is_alias:
+    found = _marks_of_window(
+        expression.alias.expr if kind == "alias" else expression, below, column
+    )
+    if not found:
+        return
+    if kind != "alias":
         function = expression.unresolved_function.function_name.lower()
         if function != "window":
             return
@@ -82,12 +126,24 @@ def _mark_expression(expression: Any, below: Any, column: Column) -> None:
         inner.CopyFrom(expression)
         expression.alias.expr.CopyFrom(inner)
         expression.alias.name.append(function)
-    _mark(expression.alias, lag)
+    _mark(expression.alias, found)
 
 
-def _lag(expression: Any, below: Any, column: Column) -> str | None:
-    """How far the watermark of a window lags behind, or `None` for any other expression."""
-    return lag_of(expression, below, column) if _is_window(expression) else None
+def _mark_text(expression: Any, below: Any, column: Column) -> None:
+    """Mark a window that is text, with or without a name behind it."""
+    named = named_window(expression.expression_string.expression)
+    if named is None:
+        return
+    window, name = named
+    found = marks_of(window.arguments[0], below, column)
+    if found:
+        expression.alias.expr.CopyFrom(window.call)
+        expression.alias.name.append(name)
+        _mark(expression.alias, found)
+
+
+def _marks_of_window(expression: Any, below: Any, column: Column) -> Marks:
+    return marks_of(expression, below, column) if _is_window(expression) else {}
 
 
 def _is_window(expression: Any) -> bool:
@@ -97,6 +153,7 @@ def _is_window(expression: Any) -> bool:
     return function.function_name.lower() in _FUNCTIONS and len(function.arguments) > 0
 
 
-def _mark(alias: Any, lag: str) -> None:
-    metadata = json.loads(alias.metadata) if alias.HasField("metadata") else {}
-    alias.metadata = json.dumps({**metadata, WATERMARK: lag})
+def _mark(alias: Any, found: Marks) -> None:
+    if found:
+        metadata = json.loads(alias.metadata) if alias.HasField("metadata") else {}
+        alias.metadata = json.dumps({**metadata, **found})

@@ -100,6 +100,8 @@ class Execution:
     Attributes:
         batch: `None` where only the analysis is wanted.
         description: What each operator keeps: equal descriptions can use each other's state.
+        delays_us: Of the watermarks that were met so far.
+        delays_below_us: Of those below the operator that is at work.
     """
 
     def __init__(
@@ -113,6 +115,8 @@ class Execution:
         self.batch = batch
         self.client = client
         self.description: dict[str, Mapping[str, Any]] = {}
+        self.delays_us: list[int] = []
+        self.delays_below_us: Sequence[int] = ()
         self._plan = plan
         self._operations = operations
         self._used: NamesUsed | None = None
@@ -126,8 +130,10 @@ class Execution:
         return found
 
     def _resolve(self, relation: Any) -> None:
+        met_before = len(self.delays_us)
         for child in input_relations(relation):
             self._resolve(child)
+        self.delays_below_us = self.delays_us[met_before:]
         cut = cut_of(relation)
         if cut is not None:
             node = relation.hint.input

@@ -33,7 +33,7 @@ from millpond.engine.connect.conditions import Comparator, Comparison, compariso
 from millpond.engine.connect.expressions import called, cast
 from millpond.engine.connect.row_expressions import follows_from_row
 from millpond.engine.embedded.stateful.join_input import JoinInput
-from millpond.engine.embedded.stateful.time_bounds import Due, due, earliest
+from millpond.engine.embedded.stateful.time_bounds import Due, constant_lag_us, due, earliest
 from millpond.names import quote_identifier
 
 _FRACTIONS = (FloatType, DoubleType)
@@ -70,11 +70,13 @@ class SideAnalysis:
             that is never known.
         conditions: What the condition asks of this side alone. Where one is not true, a row
             matches nothing.
+        kept_us: For how long after its event time a row is kept, where that is known.
     """
 
     keys: tuple[JoinKey, ...]
     due: Due | None
     conditions: tuple[Any, ...]
+    kept_us: int | None
 
 
 @dataclass(frozen=True)
@@ -144,9 +146,19 @@ class _Analysis:
         ]
         left_conditions, right_conditions = self._conditions()
         return JoinAnalysis(
-            SideAnalysis(tuple(left_keys), _first(left_bounds), left_conditions),
-            SideAnalysis(tuple(right_keys), _first(right_bounds), right_conditions),
+            self._side(self._left, left_keys, _first(left_bounds), left_conditions),
+            self._side(self._right, right_keys, _first(right_bounds), right_conditions),
         )
+
+    @staticmethod
+    def _side(
+        source: JoinInput, keys: list[JoinKey], bound: Due | None, conditions: tuple[Any, ...]
+    ) -> SideAnalysis:
+        lag_us = None
+        if bound is not None:
+            lag_us = constant_lag_us(bound.expression, source, bound.data_type)
+        kept_us = None if bound is None or lag_us is None else lag_us + bound.shift_us
+        return SideAnalysis(tuple(keys), bound, conditions, kept_us)
 
     def _comparisons(self) -> Iterator[Comparison]:
         for name in self._join.using_columns:

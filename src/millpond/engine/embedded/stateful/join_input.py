@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 from pyspark.sql.types import StructField, StructType
 
-from millpond.engine.embedded.stateful.event_time import WATERMARK
+from millpond.engine.embedded.stateful.event_time import is_event_time, late_by
 
 
 class JoinInput:
@@ -23,10 +23,10 @@ class JoinInput:
         self.client = client
         self.relation = relation
         self._columns: dict[bytes, StructField | None] = {}
-        schema: StructType = client.schema(proto.Plan(root=relation))
-        tagged = (field.name.lower() for field in schema.fields if WATERMARK in field.metadata)
+        self.schema: StructType = client.schema(proto.Plan(root=relation))
+        index = late_by(self.schema)
         # The name, in lower case, of the column by which late rows are told.
-        self.event_time = next(tagged, None)
+        self.event_time = None if index is None else self.schema.names[index].lower()
 
     def column(self, expression: Any) -> StructField | None:
         """The column that an expression over this input alone is, or `None` where it is none."""
@@ -37,7 +37,7 @@ class JoinInput:
 
     def is_event_time(self, field: StructField) -> bool:
         """Whether a column of this input is that by which late rows are told, as it is."""
-        return WATERMARK in field.metadata and field.name.lower() == self.event_time
+        return is_event_time(field) and field.name.lower() == self.event_time
 
     def _resolve(self, expression: Any) -> StructField | None:
         project = proto.Relation()

@@ -19,7 +19,7 @@ from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.expressions import called, fingerprint
 from millpond.engine.connect.scope import ROW_COLUMN
-from millpond.engine.embedded.stateful.event_time import WATERMARK, without_event_time
+from millpond.engine.embedded.stateful.event_time import behind_us, further_behind, late_by
 from millpond.engine.embedded.stateful.execution import (
     Carried,
     CutRows,
@@ -62,13 +62,20 @@ def stream_join(execution: Execution, cut: Cut, relation: Any) -> Any:
         right=types_of(right.schema),
         event_time=found.left.due is not None or found.right.due is not None,
     )
-    # What comes out may be older than the watermark: later operators must not take it for late.
-    schema = without_event_time(execution.schema(relation))
+    schema = further_behind(execution.schema(relation), _behind_us(left, right, found))
     joined = CutRows(execution.scope(relation), schema)
     files: Files = ()
     if execution.batch is not None:
         files = _Joining(execution, cut, relation, found, left, right, joined, outer).files()
     return execution.rows(joined, files)
+
+
+def _behind_us(left: CutRows, right: CutRows, found: JoinAnalysis) -> int | None:
+    """By how much rows that come out can be older than the watermark: as long as they are kept."""
+    if found.left.kept_us is None or found.right.kept_us is None:
+        return None
+    before = max(behind_us(left.schema), behind_us(right.schema))
+    return before + max(found.left.kept_us, found.right.kept_us, 0)
 
 
 def _cut_side(
@@ -118,8 +125,9 @@ class _Joining:
     def files(self) -> Files:
         """The rows that come out of the join in this batch."""
         assert self.execution.batch is not None
+        behind = max(behind_us(side.schema) for side in (self.left, self.right))
         join = state.StreamJoin(
-            self.execution.batch.state,
+            self.execution.batch.state.behind(behind),
             self.cut.operator,
             self._side(self.left, self.found.left),
             self._side(self.right, self.found.right),
@@ -141,18 +149,11 @@ class _Joining:
         return met + alone
 
     def _side(self, rows: CutRows, side: SideAnalysis) -> state.Side:
-        event_time = next(
-            (
-                name
-                for name, field in zip(rows.names, rows.schema.fields, strict=True)
-                if WATERMARK in field.metadata
-            ),
-            None,
-        )
+        event_time = late_by(rows.schema)
         return state.Side(
             rows.files,
             keys=[_KEY.format(index=index) for index in range(len(side.keys))],
-            event_time=event_time,
+            event_time=None if event_time is None else rows.names[event_time],
             due=None if side.due is None else state.Due(_DUE, side.due.shift_us),
             matchable=_MATCHABLE if side.conditions else None,
         )

@@ -26,6 +26,7 @@ from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampT
 from millpond.engine.connect.conditions import Comparator
 from millpond.engine.connect.expressions import called, cast
 from millpond.engine.connect.messages import own_expressions
+from millpond.engine.embedded.stateful.event_time import is_event_time
 from millpond.engine.embedded.stateful.join_input import JoinInput
 from millpond.sql.tokens import Token, TokenKind, identifier_value, scan
 
@@ -71,7 +72,7 @@ def due(
         return _due_window(expression, operator, other, other_input=other_input, common=common)
     if not isinstance(common, TimestampType | TimestampNTZType):
         return None
-    lag_us = _lag_us(other, other_input, common)
+    lag_us = constant_lag_us(other, other_input, common)
     if lag_us is None:
         return None
     # The watermark is a whole number of milliseconds.
@@ -107,7 +108,7 @@ def _due_window(
 ) -> Due | None:
     """The bound by a window of time that must be the same: rows of past windows are late."""
     field = other_input.column(other)
-    if operator not in {"=", "<=>"} or field is None or not other_input.is_event_time(field):
+    if operator not in {"=", "<=>"} or field is None or not is_event_time(field):
         return None
     end = next((part for part in common.fields if part.name == "end"), None)
     if end is None or not isinstance(end.dataType, TimestampType | TimestampNTZType):
@@ -118,7 +119,7 @@ def _due_window(
     return Due(found, 0, end.dataType)
 
 
-def _lag_us(expression: Any, source: JoinInput, common: DataType) -> int | None:
+def constant_lag_us(expression: Any, source: JoinInput, common: DataType) -> int | None:
     """By how much an expression is later than the event time, where that is constant."""
     over_probe = _over_probe(expression, source)
     if over_probe is None:
@@ -188,7 +189,9 @@ def _text_over_probe(text: str, source: JoinInput) -> tuple[str, list[DataType]]
 
 def _event_time_type(name: Any, source: JoinInput) -> DataType | None:
     field = source.column(name)
-    return field.dataType if field is not None and source.is_event_time(field) else None
+    if field is None or not source.is_event_time(field):
+        return None
+    return field.dataType
 
 
 def _names_of_event_time(text: str, source: JoinInput) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructField, StructType, TimestampNTZType, Timesta
 from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.intervals import watermark_delay_us
-from millpond.engine.embedded.stateful.event_time import WATERMARK, without_event_time
+from millpond.engine.embedded.stateful.event_time import EVENT_TIME, without_event_time
 from millpond.engine.embedded.stateful.execution import CutRows, Execution
 from millpond.names import split_name
 
@@ -23,7 +23,7 @@ def watermark(execution: Execution, cut: Cut, relation: Any) -> Any:
     fields = list(without_event_time(rows.schema).fields)
     field = fields[column]
     fields[column] = StructField(
-        field.name, field.dataType, field.nullable, {**field.metadata, WATERMARK: str(delay_us)}
+        field.name, field.dataType, field.nullable, {**field.metadata, **EVENT_TIME}
     )
     if execution.batch is not None:
         state.observe(
@@ -33,6 +33,7 @@ def watermark(execution: Execution, cut: Cut, relation: Any) -> Any:
             event_time=rows.names[column],
             delay_us=delay_us,
         )
+    execution.delays_us.append(delay_us)
     # How long the watermark lags may change from update to update: it never goes back.
     execution.describe(cut, operator="watermark", column=field.name.lower())
     tagged = CutRows(rows.scope, StructType(fields), rows.helpers, rows.files)
