@@ -104,6 +104,19 @@ def cuts(relation: Any) -> Iterator[tuple[Any, Cut]]:
         yield relation, found
 
 
+def without_cuts(relation: Any) -> Any:
+    """A copy of a relation that an engine can analyse, though its watermarks are left out."""
+    found = proto.Relation()
+    found.CopyFrom(relation)
+    for marked_relation, _ in [*cuts(found)]:
+        inner = proto.Relation()
+        inner.CopyFrom(marked_relation.hint.input)
+        if inner.WhichOneof("rel_type") == "with_watermark":
+            _leave_out(inner)
+        marked_relation.CopyFrom(inner)
+    return found
+
+
 def prefix_operators(relation: Any, prefix: str) -> None:
     """Put a prefix before the ids of all operators, in place: the plan becomes part of another."""
     for marked_relation, cut in cuts(relation):

@@ -80,7 +80,7 @@ def _gives_window(lowerings: Lowerings, select: Select) -> bool:
 def _text(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
     """A SELECT that stays text, without its DISTINCT where that keeps state."""
     streams = lowerings.streams.items(select, scope)
-    named = _named(lowerings, streams, scope)
+    named = _named(lowerings, streams, scope, where=_early_where(lowerings, select))
     replacements = [*named.replacements]
     if select.distinct is not None and streams:
         replacements.append(Replacement(Span(select.distinct, select.distinct + 1)))
@@ -93,8 +93,21 @@ def _text(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
     )
 
 
-def _named(lowerings: Lowerings, streams: Sequence[Item], scope: Scope) -> _Named:
-    """A name for the one of a text's streams that keeps state, if one does."""
+def _early_where(lowerings: Lowerings, select: Select) -> Span | None:
+    """The WHERE, where it is about the columns of one table alone."""
+    if not _reads_one_item(select) or select.laterals or _has_subquery(lowerings, select):
+        return None
+    return next(iter(_bodies(select, {"WHERE"})), None)
+
+
+def _named(
+    lowerings: Lowerings, streams: Sequence[Item], scope: Scope, *, where: Span | None
+) -> _Named:
+    """A name for the one of a text's streams that keeps state, if one does.
+
+    Args:
+        where: What the text asks of the rows of its only table. A watermark is to know of it.
+    """
     keeping = (each for each in streams if lowerings.streams.item_keeps_state(each, scope))
     item = next(keeping, None)
     if item is None:
@@ -102,7 +115,10 @@ def _named(lowerings: Lowerings, streams: Sequence[Item], scope: Scope) -> _Name
     table = table_of(lowerings, item)
     # A CTE or DataFrame is named already.
     name = item.names[0] if item.names and table is None else _ROWS
-    references = {name: core_part(lowerings, item, scope)}
+    part = core_part(lowerings, item, scope)
+    if item.watermark is not None and where is not None:
+        part = aliased(lowerings, item, part).filtered(lowerings.texts.expression(where))
+    references = {name: part}
     if table is not None and item.alias is None and item.watermark is not None:
         whole = Span(
             item.core.start, max(item.watermark.end, item.options.end if item.options else 0)
@@ -154,7 +170,8 @@ def _reads_one_item(select: Select) -> bool:
 def _rows_by_text(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
     """FROM with one item, LATERAL VIEW and WHERE as text, under the name of the item."""
     item = select.relations[0].item
-    named = _named(lowerings, lowerings.streams.items(select, scope), scope)
+    streams = lowerings.streams.items(select, scope)
+    named = _named(lowerings, streams, scope, where=_early_where(lowerings, select))
     end = max(span.end for span in (item.span, *select.laterals, *_bodies(select, {"WHERE"})))
     part = lowerings.texts.query(
         Span(item.span.start, end),

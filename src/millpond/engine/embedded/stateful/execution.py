@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 from pyspark.sql.types import (
     CalendarIntervalType,
@@ -25,7 +26,8 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from millpond.engine.connect.cuts import Cut, cut_of
+from millpond.engine.connect.cuts import Cut, cut_of, without_cuts
+from millpond.engine.connect.early_filters import filter_early
 from millpond.engine.connect.expressions import called, named
 from millpond.engine.connect.failures import analysing, running
 from millpond.engine.connect.messages import input_relations
@@ -125,9 +127,15 @@ class Execution:
         """The query with a read of its rows in the place of every operator with state."""
         found = proto.Relation()
         found.CopyFrom(root)
+        self._filter_early(found)
         self._used = NamesUsed.of(found)
         self._resolve(found)
         return found
+
+    def _filter_early(self, relation: Any) -> None:
+        filter_early(relation, self._resolves)
+        for child in input_relations(relation):
+            self._filter_early(child)
 
     def _resolve(self, relation: Any) -> None:
         met_before = len(self.delays_us)
@@ -234,6 +242,13 @@ class Execution:
     def describe(self, cut: Cut, **kept: Any) -> None:
         """Say what an operator keeps. Values are JSON."""
         self.description[cut.operator] = kept
+
+    def _resolves(self, relation: Any) -> bool:
+        try:
+            self.client.schema(proto.Plan(root=without_cuts(relation)))
+        except PySparkException:
+            return False
+        return True
 
     def _names(self, relation: Any) -> Sequence[str]:
         return list(self.schema(relation).names)
