@@ -113,7 +113,7 @@ class JoinSide:
         if self._is_outer:
             self._hopeless = write_file(
                 connection,
-                f"SELECT {columns}, CAST(NULL AS BIGINT) AS {ROW_ID_COLUMN} FROM {rows} "
+                f"SELECT {columns}, -row_number() OVER () AS {ROW_ID_COLUMN} FROM {rows} "
                 f"WHERE {in_time} AND NOT ({can_match})",
                 self._path("hopeless"),
             )

@@ -56,6 +56,9 @@ def due_sessions(
             out as what the row's session covers.
         keys: Columns: a session is of one key.
         folder: For files that live as long as the batch.
+
+    Returns:
+        Files with the columns of the rows and, last, `row_id`, another number in each row.
     """
     waiting = state.rows(operator)
     with working_in(folder, rows) as connection:
@@ -76,7 +79,8 @@ def due_sessions(
         end_us = _bound_us(_SESSION, "end")
         closed = write_file(
             connection,
-            f"SELECT {columns_sql(columns)} FROM (SELECT * REPLACE ({_SESSION} AS {quote(window)}) "
+            f"SELECT {columns_sql(columns)}, row_number() OVER () AS {ROW_ID_COLUMN} "
+            f"FROM (SELECT * REPLACE ({_SESSION} AS {quote(window)}) "
             f"FROM sessions WHERE {end_us} <= {state.watermark_us})",
             folder / "closed.parquet",
         )

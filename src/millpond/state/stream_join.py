@@ -84,7 +84,7 @@ class StreamJoin:
 
         Returns:
             Files of left rows and of right rows, with the columns of their side and, last,
-            `row_id`, null in rows that were not kept.
+            `row_id`, another number in each row, below zero in rows that were not kept.
         """
         with working_in(self._folder, met) as connection:
             return (

@@ -35,6 +35,9 @@ def due_windows(
         window: A column with a struct of `start` and `end`; or a timestamp, where rows are grouped
             by the event time itself.
         folder: For files that live as long as the batch.
+
+    Returns:
+        Files with the columns of the rows and, last, `row_id`, another number in each row.
     """
     waiting = state.rows(operator)
     passed = [waiting.due(state.watermark_us)]
@@ -60,5 +63,8 @@ def due_windows(
         columns = [c for c in column_types(connection, together) if c not in {_DUE, ROW_ID_COLUMN}]
         if not columns:
             return ()
-        select = f"SELECT {columns_sql(columns)} FROM ({together}) AS passed"
+        select = (
+            f"SELECT {columns_sql(columns)}, row_number() OVER () AS {ROW_ID_COLUMN} "
+            f"FROM ({together}) AS passed"
+        )
         return write_file(connection, select, folder / "closed.parquet")

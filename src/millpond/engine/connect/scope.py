@@ -74,22 +74,28 @@ class Scope:
         return len(self.parts) > 1
 
     def over(
-        self, rows: Any, names: Sequence[str], *, carried: Mapping[str, str] | None = None
+        self,
+        rows: Any,
+        names: Sequence[str],
+        *,
+        number: str = ROW_COLUMN,
+        carried: Mapping[str, str] | None = None,
     ) -> Any:
         """A relation with these columns and names.
 
         Args:
-            rows: The rows: a relation that can be read twice. With several parts it has
-                `ROW_COLUMN`, a number for each row.
+            rows: The rows: a relation that can be read twice.
             names: What the columns are called in `rows`, in order.
+            number: With several parts, the column of `rows` that is another number in each row.
             carried: Further columns of `rows` to have behind the others, with their names.
         """
         last = self.parts[-1]
         carried = carried or {}
         parts = (*self.parts[:-1], replace(last, columns=(*last.columns, *carried.values())))
         remaining = iter((*names, *carried))
+        numbered_by = number if self.needs_row_numbers else None
         relations = [
-            _part(rows, part, [next(remaining) for _ in part.columns], self.needs_row_numbers)
+            _part(rows, part, [next(remaining) for _ in part.columns], numbered_by)
             for part in parts
         ]
         if not self.needs_row_numbers:
@@ -243,10 +249,10 @@ def _handed_on(expression: Any, below: Sequence[Part]) -> Part:
     return found[0] if len(found) == 1 else Part(("",))
 
 
-def _part(rows: Any, part: Part, names: Sequence[str], numbered: bool) -> Any:
+def _part(rows: Any, part: Part, names: Sequence[str], number: str | None) -> Any:
     relation = proto.Relation()
     relation.project.input.CopyFrom(rows)
-    named = [(ROW_COLUMN, ROW_COLUMN)] if numbered else []
+    named = [] if number is None else [(number, ROW_COLUMN)]
     for name, column in [*named, *zip(names, part.columns, strict=True)]:
         alias = relation.project.expressions.add().alias
         alias.expr.unresolved_attribute.unparsed_identifier = name

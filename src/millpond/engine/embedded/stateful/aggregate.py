@@ -54,7 +54,7 @@ class _Grouping:
 def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
     node = relation.aggregate
     grouping = _grouping(execution, cut, node)
-    rows = execution.cut(cut, node.input, helpers=grouping.helpers)
+    rows = execution.cut(cut, node.input, helpers=grouping.helpers, is_kept=True)
     execution.describe(
         cut,
         operator="aggregate",

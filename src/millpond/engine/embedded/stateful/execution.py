@@ -39,7 +39,7 @@ from millpond.engine.embedded.staging import write_parquet
 from millpond.engine.embedded.stateful.event_time import mark_windows
 from millpond.engine.protocol import ParquetInput
 from millpond.names import path_segment
-from millpond.state import BatchState
+from millpond.state import ROW_ID_COLUMN, BatchState
 
 # Rows of several writes are numbered apart by this much.
 _NUMBERS_APART = 1 << 58
@@ -67,12 +67,14 @@ class CutRows:
         helpers: Types of further columns by name.
         files: Parquet files in which the columns are called `c0`, `c1`, .. and the helpers by
             their names. None where there is no batch, or no row.
+        number: A further column that tells rows apart, where the scope has several parts.
     """
 
     scope: Scope
     schema: StructType
     helpers: Mapping[str, DataType] = field(default_factory=dict)
     files: Files = ()
+    number: str = ROW_COLUMN
 
     @property
     def names(self) -> list[str]:
@@ -175,16 +177,19 @@ class Execution:
         *,
         name: str = "input",
         helpers: Mapping[str, Any] | None = None,
+        is_kept: bool = False,
     ) -> CutRows:
         """Compute the rows of a relation, once.
 
         Args:
             name: Tells the inputs of one operator apart.
             helpers: Further columns by name, as expressions over the relation.
+            is_kept: Whether the operator keeps the rows and gives them back with a number. A number
+                of this batch's would not tell them from those of others.
         """
         helpers = dict(helpers or {})
         scope = self.scope(relation)
-        if scope.needs_row_numbers:
+        if scope.needs_row_numbers and not is_kept:
             helpers[ROW_COLUMN] = called("monotonically_increasing_id")
         wide = with_columns(relation, helpers)
         fields = self.schema(wide).fields
@@ -198,7 +203,8 @@ class Execution:
             names = [*column_names(schema), *helpers]
             files = self.write(cut, renamed(wide, names), name=name)
         types = {field.name: field.dataType for field in fields[count:]}
-        return CutRows(scope, schema, types, files)
+        number = ROW_ID_COLUMN if is_kept else ROW_COLUMN
+        return CutRows(scope, schema, types, files, number)
 
     def write(self, cut: Cut, relation: Any, *, name: str) -> Files:
         """Write the rows of a relation to files of the batch."""
@@ -225,12 +231,14 @@ class Execution:
             for name, field in zip(rows.names, rows.schema.fields, strict=True)
         ]
         fields += [StructField(column.name, column.data_type, True) for column in carried]
-        if rows.scope.needs_row_numbers:
-            fields.append(StructField(ROW_COLUMN, LongType(), True))
+        if rows.scope.needs_row_numbers and rows.number not in {column.name for column in carried}:
+            fields.append(StructField(rows.number, LongType(), True))
         schema = StructType(fields).toNullable()
         read = parquet_relation(ParquetInput(tuple(map(str, files)), schema)) if files else None
         visible = {column.name: column.visible_name for column in carried}
-        return rows.scope.over(read or empty_relation(schema), rows.names, carried=visible)
+        return rows.scope.over(
+            read or empty_relation(schema), rows.names, number=rows.number, carried=visible
+        )
 
     def found(self, cut: Cut, find_out: Callable[[], T]) -> T:
         """What can be found out about an operator once for all batches."""

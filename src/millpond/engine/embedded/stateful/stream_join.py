@@ -91,7 +91,7 @@ def _cut_side(
         helpers[_DUE] = side.due.expression
     if side.conditions:
         helpers[_MATCHABLE] = reduce(partial(called, "and"), side.conditions)
-    return execution.cut(cut, relation, name=name, helpers=helpers)
+    return execution.cut(cut, relation, name=name, helpers=helpers, is_kept=True)
 
 
 def _check(cut: Cut, found: JoinAnalysis, outer: frozenset[state.SideName]) -> None:
