@@ -225,7 +225,8 @@ class TestKeys:
         assert set(keys(one)[0]) - {"=", f"x.{left}", f"y.{right}"} <= cast
 
     @pytest.mark.parametrize(
-        ("left", "right"), [("d", "m"), ("m", "f"), ("flag", "k"), ("day", "ts"), ("p", "k")]
+        ("left", "right"),
+        [("d", "m"), ("m", "f"), ("s", "m"), ("flag", "k"), ("day", "ts"), ("p", "k")],
     )
     def test_types_that_are_compared_in_no_type_that_is_known_are_no_keys(
         self, analysed, left, right
@@ -330,6 +331,8 @@ class TestTimeBounds:
             "x.ts <> y.ts",
             "NOT x.ts > y.ts",
             "x.ts > y.ts OR x.k = y.k",
+            "x.ts > least(y.ts, TIMESTAMP '2100-01-01 00:00:00')",
+            "x.ts > if(year(y.ts) > 2030, y.ts - INTERVAL 7 DAYS, y.ts)",
         ],
     )
     def test_what_is_no_constant_away_from_the_event_time_bounds_nothing(self, analysed, condition):

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     FloatType,
     MapType,
     NullType,
+    StringType,
     StructField,
     StructType,
     VariantType,
@@ -36,7 +37,8 @@ from millpond.engine.embedded.stateful.join_input import JoinInput
 from millpond.engine.embedded.stateful.time_bounds import Due, constant_lag_us, due, earliest
 from millpond.names import quote_identifier
 
-_FRACTIONS = (FloatType, DoubleType)
+# What the engine rounds to compare it with a decimal, and not always as a cast does.
+_ROUNDED = (FloatType, DoubleType, StringType)
 _NO_KEY = (
     MapType,
     VariantType,
@@ -209,10 +211,9 @@ class _Analysis:
         nested = (ArrayType, StructType, MapType)
         if isinstance(left, nested) or isinstance(right, nested):
             return None
-        # The engine rounds a fraction to a decimal, and not always as it does in comparing.
-        kinds = {isinstance(left, _FRACTIONS), isinstance(right, _FRACTIONS)}
-        if len(kinds) == 2 and (isinstance(left, DecimalType) or isinstance(right, DecimalType)):
-            return None
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, DecimalType) and isinstance(other, _ROUNDED):
+                return None
         project = proto.Relation()
         both = project.project.input.join
         both.left.CopyFrom(self._join.left)

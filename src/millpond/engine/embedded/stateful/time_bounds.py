@@ -32,8 +32,11 @@ from millpond.sql.tokens import Token, TokenKind, identifier_value, scan
 
 _PROBE = "__millpond_probe"
 _DAY_US = 86_400_000_000
-# Two years and some, day by day, at another time of each day.
-_PROBES_US = [1_672_531_200_000_000 + day * (_DAY_US + 2_221_000_007) for day in range(800)]
+# Two years and some, day by day, at another time of each day, and further ones from 1920 to 2470:
+# what is constant for some years need not be for others, as in `least(ts, TIMESTAMP '2030-01-01')`.
+_PROBES_US = [1_672_531_200_000_000 + day * (_DAY_US + 2_221_000_007) for day in range(800)] + [
+    month * (30 * _DAY_US + 7_207_000_011) for month in range(-600, 6_100)
+]
 _NAMES = frozenset({TokenKind.WORD, TokenKind.QUOTED})
 _MILLISECOND_US = 1000
 # How much later than at the watermark a comparison is past being met. Others never are.
