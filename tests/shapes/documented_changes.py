@@ -26,6 +26,8 @@ _ALL_JOIN = (
 _ALL_WINDOW = _WINDOW.replace(
     _ORDERS, "STREAM orders WATERMARK ordered DELAY OF INTERVAL 10 MINUTES"
 )
+_ORDER_IDS = "SELECT id FROM STREAM orders"
+_PAID_IDS = "SELECT order_id AS id FROM STREAM payments"
 _LIMIT = "SELECT id FROM STREAM orders LIMIT 5"
 
 CHANGES: dict[str, list[tuple[str, str]]] = {
@@ -47,6 +49,16 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "one more stream in `UNION ALL`, a join with a table": [
         (_EACH, f"{_EACH} UNION ALL SELECT method FROM STREAM payments"),
         (_EACH, f"SELECT * FROM ({_EACH}) JOIN customers USING (customer)"),
+        (
+            f"SELECT DISTINCT id FROM ({_ORDER_IDS})",
+            f"SELECT DISTINCT id FROM ({_ORDER_IDS} UNION ALL {_PAID_IDS})",
+        ),
+    ],
+    "the order of the columns of a `DISTINCT`": [
+        (
+            "SELECT DISTINCT id, customer FROM STREAM orders",
+            "SELECT DISTINCT customer, id FROM STREAM orders",
+        ),
     ],
     "the columns of a `DISTINCT`, the number of a `LIMIT`": [
         (_EACH, "SELECT DISTINCT customer, id FROM STREAM orders"),
@@ -70,6 +82,26 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
         ("SELECT customer FROM STREAM orders", _EACH),
         (_EACH, f"SELECT DISTINCT customer FROM {_ORDERS}"),
         (_EACH, f"SELECT * FROM ({_EACH}) LIMIT 100"),
+    ],
+    "the stream that an operator reads, the sides of a join": [
+        (
+            f"SELECT DISTINCT * FROM ({_ORDER_IDS}) UNION ALL {_PAID_IDS}",
+            f"{_ORDER_IDS} UNION ALL SELECT DISTINCT * FROM ({_PAID_IDS})",
+        ),
+        (
+            f"SELECT a.id FROM ({_ORDER_IDS}) AS a JOIN ({_PAID_IDS}) AS b ON a.id = b.id",
+            f"SELECT a.id FROM ({_PAID_IDS}) AS a JOIN ({_ORDER_IDS}) AS b ON a.id = b.id",
+        ),
+    ],
+    "anything below one of several operators that keep the same columns of the same streams": [
+        (
+            f"{_EACH} WHERE id > 3 UNION ALL {_EACH} WHERE id <= 3",
+            f"{_EACH} WHERE id <= 3 UNION ALL {_EACH} WHERE id > 3",
+        ),
+        (
+            f"{_EACH} WHERE id > 3 UNION ALL {_EACH} WHERE id <= 3",
+            f"{_EACH} WHERE id > 3 UNION ALL {_EACH} WHERE id <= 4",
+        ),
     ],
     "a new column in a source, where an operator has all of its columns": [
         (query, query) for query in (_ALL_EACH, _ALL_JOIN, _ALL_WINDOW)

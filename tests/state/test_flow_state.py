@@ -37,14 +37,25 @@ def test_a_version_of_a_newer_millpond_is_refused(state, tmp_path):
 
 
 def test_a_description_that_differs_is_refused_by_operator(state):
-    state.begin(0).commit({"distinct-1": {"keys": ["a"], "kind": "deduplicate"}})
-    state.check(0, {"distinct-1": {"keys": ("a",), "kind": "deduplicate"}})
-    with pytest.raises(StateIncompatibleError, match=r"keys of distinct-1 .* \['a'\] to \['b'\]"):
-        state.check(0, {"distinct-1": {"keys": ["b"], "kind": "deduplicate"}})
-    with pytest.raises(StateIncompatibleError, match="no longer has distinct-1"):
-        state.check(0, {})
-    with pytest.raises(StateIncompatibleError, match="join-2 came in"):
-        state.check(0, {"distinct-1": {"keys": ["a"], "kind": "deduplicate"}, "join-2": {}})
+    distinct = {"keys": ["a"], "kind": "deduplicate", "name": "DISTINCT", "where": ["a.sql", 1, 8]}
+    state.begin(0).commit({"1-distinct": distinct})
+    state.check(0, {"1-distinct": {**distinct, "keys": ("a",)}})
+    with pytest.raises(StateIncompatibleError, match=r"that DISTINCT compares .* from a to b"):
+        state.check(0, {"1-distinct": {**distinct, "keys": ["b"]}})
+    with pytest.raises(StateIncompatibleError, match="kind of DISTINCT changed"):
+        state.check(0, {"1-distinct": {**distinct, "kind": "other"}})
+    with pytest.raises(StateIncompatibleError, match=r"flow sales\.f .* no longer has DISTINCT"):
+        state.check(0, {}, flow="sales.f")
+    with pytest.raises(StateIncompatibleError, match="JOIN came in") as caught:
+        state.check(
+            0, {"1-distinct": distinct, "2-join": {"name": "JOIN", "where": ["b.sql", 3, 4]}}
+        )
+    assert str(caught.value.where) == "b.sql:3:4"
+
+
+def test_where_an_operator_stands_and_what_it_is_called_makes_no_difference(state):
+    state.begin(0).commit({"1-distinct": {"keys": ["a"], "name": "DISTINCT", "where": None}})
+    state.check(0, {"1-distinct": {"keys": ["a"], "name": "distinct()", "where": ["b.py", 9]}})
 
 
 def add_batch(state, connection, number, *, commit=True):

@@ -70,9 +70,14 @@ class ParquetInput:
 
 @dataclass(frozen=True)
 class EmptyInput:
-    """No rows, of a known schema: enough to analyse a query."""
+    """No rows, of a known schema: enough to analyse a query.
+
+    Attributes:
+        source: What tells a stream from others, the same in each update; may be unknown.
+    """
 
     schema: StructType
+    source: str = ""
 
 
 @dataclass(frozen=True)

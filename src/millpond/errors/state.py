@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from millpond.errors.base import MillpondError
+from millpond.errors.base import MillpondError, SourceLocation
 
 FULL_REFRESH = "a full refresh of the table that the flow feeds (--full-refresh TABLE)"
 
@@ -60,25 +60,47 @@ class StateIncompatibleError(MillpondError, ValueError):
     error_class = "STATE_INCOMPATIBLE"
 
     @classmethod
-    def from_removed(cls, operators: Iterable[str]) -> Self:
-        return cls._changed(f"it no longer has {_listed(operators)}")
+    def from_removed(cls, operators: Iterable[str], *, flow: str | None = None) -> Self:
+        return cls._changed(f"it no longer has {', '.join(operators)}", flow=flow)
 
     @classmethod
-    def from_added(cls, operators: Iterable[str]) -> Self:
-        return cls._changed(f"{_listed(operators)} came in, which saw none of the rows read so far")
+    def from_added(
+        cls,
+        operators: Iterable[str],
+        *,
+        flow: str | None = None,
+        where: SourceLocation | None = None,
+    ) -> Self:
+        change = f"{', '.join(operators)} came in, which saw none of the rows read so far"
+        return cls._changed(change, flow=flow, where=where)
+
+    @classmethod
+    def from_operator(
+        cls,
+        what: str,
+        *,
+        before: str | None,
+        now: str | None,
+        flow: str | None = None,
+        where: SourceLocation | None = None,
+    ) -> Self:
+        """What an operator does changed; `None` for what there are no words for."""
+        change = f"{what} changed"
+        if before is not None and now is not None:
+            change += f" from {before or 'none'} to {now or 'none'}"
+        return cls._changed(change, flow=flow, where=where)
 
     @classmethod
     def from_change(cls, operator: str, *, what: str, before: Any, now: Any) -> Self:
         return cls._changed(f"{what} of {operator} changed from {before!r} to {now!r}")
 
     @classmethod
-    def _changed(cls, change: str) -> Self:
+    def _changed(
+        cls, change: str, *, flow: str | None = None, where: SourceLocation | None = None
+    ) -> Self:
         return cls(
-            "The query of the flow changed so that what it keeps between batches can't be used: "
-            f"{change}.",
+            f"The query of the flow {flow or ''}".rstrip()
+            + f" changed so that what it keeps between batches can't be used: {change}.",
             hint=f"undo the change, or run {FULL_REFRESH}",
+            where=where,
         )
-
-
-def _listed(operators: Iterable[str]) -> str:
-    return ", ".join(sorted(operators))

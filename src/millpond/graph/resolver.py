@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, DatasetKind, Flow, FlowKind, Language, Pipeline
 from millpond.delta import Table
@@ -35,9 +34,6 @@ from millpond.graph.catalog import Catalog, PipelineSource, StoredSource
 from millpond.graph.resolved import Graph, Key, ResolvedDataset, ResolvedFlow, StreamRead
 from millpond.graph.targets import check_targets
 from millpond.streaming import DeltaReadOptions
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 
 def resolve(
@@ -175,10 +171,13 @@ class _Resolver:
         """The input that is enough to analyse a query: the columns of what it reads."""
         source = self._catalog.find(read, reader=reader)
         if isinstance(source, StoredSource):
-            return EmptyInput(_stored_schema(source))
+            metadata = Table(source.path).snapshot().metadata
+            # A table that is read by its path may be moved.
+            name = source.name if read.path is None else metadata.id
+            return EmptyInput(metadata.schema, name)
         found = self._upstream(source.dataset, read)
         if found.dataset.kind.is_stored:
-            return EmptyInput(found.schema)
+            return EmptyInput(found.schema, source.name)
         _check_view_read(found, read, reader=reader)
         return found.as_input()
 
@@ -237,10 +236,6 @@ def _numbered(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:
 
 def _options_key(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(options.items()))
-
-
-def _stored_schema(source: StoredSource) -> StructType:
-    return Table(source.path).snapshot().metadata.schema
 
 
 def _check_view_read(found: ResolvedDataset, read: TableRead, *, reader: str) -> None:

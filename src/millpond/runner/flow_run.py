@@ -96,7 +96,7 @@ class FlowRun:
         if flow.flow.once:
             yield from run_once(checkpoint=checkpoint, committed=committed, apply=apply)
             return
-        kept = self._state(task, ready, last=committed())
+        kept = FlowState(self.layout.state(flow.name, ready.checkpoints[flow.name]), self.store)
         waits_for_time = any(operator.get("event_time") for operator in flow.state.values())
         sources = {
             stream.source: DeltaSource(
@@ -115,18 +115,6 @@ class FlowRun:
             apply=apply,
             unfinished=lambda number: waits_for_time and kept.watermark_moves_after(number),
         )
-
-    def _state(self, task: Task, ready: ReadyTable, *, last: int | None) -> FlowState:
-        """What the flow's operators kept.
-
-        Raises:
-            StateIncompatibleError: It is what the operators of another query kept.
-        """
-        flow = task.flow
-        folder = self.layout.checkpoint(flow.name, ready.checkpoints[flow.name])
-        kept = FlowState(folder / "state", self.store)
-        kept.check(last, flow.state)
-        return kept
 
     def _apply_with_state(
         self, task: Task, ready: ReadyTable, batch: MicroBatch, kept: FlowState

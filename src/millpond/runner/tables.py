@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from millpond.definitions import DatasetKind, FlowKind
-from millpond.delta import Metadata, Table, widen_schema
+from millpond.delta import Metadata, Snapshot, Table, widen_schema
+from millpond.errors import MillpondError
 from millpond.errors.delta import CommitConflictError, SchemaChangeNotAllowedError
 from millpond.errors.replace_using import (
     ReplaceUsingKeyDriftError,
@@ -22,7 +23,8 @@ from millpond.errors.replace_using import (
 )
 from millpond.errors.runner import TableReplacedError, TableSchemaChangedError
 from millpond.graph import ResolvedDataset, ResolvedFlow, properties
-from millpond.storage import Store
+from millpond.state import FlowState
+from millpond.storage import Layout, Store
 
 CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
 MAX_ATTEMPTS = 20
@@ -46,20 +48,20 @@ class ReadyTable:
 
     def app_id(self, flow: str) -> str:
         """Under this id the table's commits carry the numbers of a flow's batches."""
-        return f"{flow}/{self.checkpoints[flow]}"
+        return _app_id(flow, self.checkpoints[flow])
 
 
-def set_up(dataset: ResolvedDataset, store: Store, *, reset: bool) -> ReadyTable:
+def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: bool) -> ReadyTable:
     """Create the dataset's table, or bring it to the definition, in at most one commit.
 
     Raises:
-        MillpondError: The table can't get there without a full refresh.
+        MillpondError: The table, or what its flows keep, can't get there without a full refresh.
     """
     assert dataset.path is not None
     table = Table(dataset.path, store)
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
         try:
-            metadata = _bring_to_definition(dataset, table, reset=reset)
+            metadata = _bring_to_definition(dataset, table, layout=layout, reset=reset)
             break
         except CommitConflictError:
             if not attempts_left:
@@ -71,12 +73,14 @@ def set_up(dataset: ResolvedDataset, store: Store, *, reset: bool) -> ReadyTable
     )
 
 
-def _bring_to_definition(dataset: ResolvedDataset, table: Table, *, reset: bool) -> Metadata:
+def _bring_to_definition(
+    dataset: ResolvedDataset, table: Table, *, layout: Layout, reset: bool
+) -> Metadata:
     if not table.exists():
         metadata = _new_metadata(dataset)
         table.create(metadata)
         return metadata
-    return _reset(dataset, table) if reset else _evolve(dataset, table)
+    return _reset(dataset, table) if reset else _evolve(dataset, table, layout)
 
 
 def _new_metadata(dataset: ResolvedDataset) -> Metadata:
@@ -110,7 +114,7 @@ def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
     return metadata
 
 
-def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
+def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     transaction = table.begin()
     current = transaction.snapshot.metadata
     kind_before = current.configuration.get(KIND_PROPERTY)
@@ -134,6 +138,7 @@ def _evolve(dataset: ResolvedDataset, table: Table) -> Metadata:
     for flow in dataset.flows:
         if flow.kind is FlowKind.REPLACE_USING:
             _check_drift(flow, dataset, current.configuration)
+        _check_state(flow, transaction.snapshot, layout=layout, store=table.store)
     schema = current.schema
     if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
         try:
@@ -178,6 +183,10 @@ def _new_checkpoints(dataset: ResolvedDataset) -> dict[str, str]:
     return {CHECKPOINT_PROPERTY.format(flow=flow.name): uuid.uuid4().hex for flow in dataset.flows}
 
 
+def _app_id(flow: str, checkpoint: str) -> str:
+    return f"{flow}/{checkpoint}"
+
+
 def _checkpoint(metadata: Metadata, flow: ResolvedFlow) -> str:
     return metadata.configuration[CHECKPOINT_PROPERTY.format(flow=flow.name)]
 
@@ -209,6 +218,22 @@ def _check_drift(
             defined=str(defined_type),
             where=where,
         )
+
+
+def _check_state(flow: ResolvedFlow, snapshot: Snapshot, *, layout: Layout, store: Store) -> None:
+    """Raise where what the flow's operators kept so far is of no use to its query as it is now."""
+    name = CHECKPOINT_PROPERTY.format(flow=flow.name)
+    if flow.kind is FlowKind.MATERIALIZED_VIEW or name not in snapshot.metadata.configuration:
+        return
+    checkpoint = snapshot.metadata.configuration[name]
+    kept = FlowState(layout.state(flow.name, checkpoint), store)
+    try:
+        kept.check(
+            snapshot.app_versions.get(_app_id(flow.name, checkpoint)), flow.state, flow=flow.name
+        )
+    except MillpondError as error:
+        error.where = error.where or flow.flow.location
+        raise
 
 
 def _keys(flow: ResolvedFlow, dataset: ResolvedDataset) -> list[dict[str, str]]:

@@ -201,7 +201,9 @@ class _Update:
 
     def _set_up(self, dataset: ResolvedDataset, *, reset: bool) -> None:
         try:
-            self.ready[dataset.key] = set_up(dataset, self.project.store, reset=reset)
+            self.ready[dataset.key] = set_up(
+                dataset, self.project.store, layout=self.project.layout, reset=reset
+            )
         except Exception as error:  # noqa: BLE001 - the table's own failure; others go on
             self.failed_tables.add(dataset.key)
             for flow in dataset.flows:

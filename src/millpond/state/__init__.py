@@ -4,6 +4,7 @@ An operator is a function of the batch's state and of the rows that the batch br
 which rows come out, and changes the state.
 """
 
+from millpond.state.changes import SHOWN
 from millpond.state.deduplicate import deduplicate
 from millpond.state.flow_state import BatchState, FlowState
 from millpond.state.join_side import Due, Side
@@ -17,6 +18,7 @@ from millpond.state.windows import due_windows
 
 __all__ = [
     "ROW_ID_COLUMN",
+    "SHOWN",
     "BatchState",
     "Due",
     "FlowState",

@@ -12,12 +12,9 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from millpond.errors.state import (
-    StateIncompatibleError,
-    StateMissingError,
-    StateUnreadableError,
-)
+from millpond.errors.state import StateMissingError, StateUnreadableError
 from millpond.names import path_segment
+from millpond.state.changes import check_same
 from millpond.state.keyed_rows import KeyedRows
 from millpond.state.version import Version, Versions
 from millpond.storage import Store
@@ -55,12 +52,16 @@ class FlowState:
             before, folder=self._folder, rows=self._rows, versions=self._versions, store=self._store
         )
 
-    def check(self, batch: int | None, description: Mapping[str, Any]) -> None:
+    def check(
+        self, batch: int | None, description: Mapping[str, Any], *, flow: str | None = None
+    ) -> None:
         """Compare the operators of a query with those whose state is stored.
 
         Args:
             batch: The batch after which the state was stored; `None` where there was none yet.
-            description: For each operator, by its id, all that its state depends on, as JSON.
+            description: For each operator, by its id, all that its state depends on, as JSON; and
+                what is `SHOWN` of it, which makes no difference.
+            flow: Whose query it is, for messages.
 
         Raises:
             StateIncompatibleError: They differ.
@@ -69,16 +70,9 @@ class FlowState:
         """
         if batch is None or not (description or self._versions.numbers()):
             return
-        if not self._versions.numbers():
-            raise StateIncompatibleError.from_added(description.keys())
-        before = self._versions.read(batch).description
         now = json.loads(json.dumps(description))
-        if gone := before.keys() - now.keys():
-            raise StateIncompatibleError.from_removed(gone)
-        if new := now.keys() - before.keys():
-            raise StateIncompatibleError.from_added(new)
-        for operator, described in now.items():
-            _check_operator(operator, before[operator], described)
+        before = self._versions.read(batch).description if self._versions.numbers() else {}
+        check_same(before, now, flow=flow)
 
     def watermark_moves_after(self, batch: int) -> bool:
         """Whether the batch after `batch` has a later watermark, without any new rows."""
@@ -218,14 +212,3 @@ class BatchState:
             rows=stored,
             description=description,
         )
-
-
-def _check_operator(operator: str, before: Any, now: Any) -> None:
-    if before == now:
-        return
-    what = "the description"
-    if isinstance(before, dict) and isinstance(now, dict):
-        names = before.keys() | now.keys()
-        what = min(name for name in names if before.get(name) != now.get(name))
-        before, now = before.get(what), now.get(what)
-    raise StateIncompatibleError.from_change(operator, what=what, before=before, now=now)

@@ -16,6 +16,7 @@ class Layout:
     ```
     <root>/tables/<catalog>/<schema>/<table>/           Delta tables
     <root>/checkpoints/<flow>/<checkpoint id>/offsets/  one file a planned batch
+    <root>/checkpoints/<flow>/<checkpoint id>/state/    what operators keep, by batch
     <root>/events/                                      the event log, a Delta table
     <root>/samples/<schema>/<table>/                    generated sample tables
     <root>/staging/<update id>/                         batches in flight, removed afterwards
@@ -30,6 +31,9 @@ class Layout:
 
     def checkpoint(self, flow: str, checkpoint_id: str) -> Path:
         return self.root / "checkpoints" / _flow_folder(flow) / path_segment(checkpoint_id)
+
+    def state(self, flow: str, checkpoint_id: str) -> Path:
+        return self.checkpoint(flow, checkpoint_id) / "state"
 
     @property
     def checkpoints(self) -> Path:

@@ -8,13 +8,14 @@ before.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql.connect import proto
 
 from millpond.engine.connect.call_sites import site_of
+from millpond.engine.connect.expressions import CUT_HINT
 from millpond.engine.connect.messages import input_relations
 from millpond.engine.protocol import TableRead
 from millpond.engine.shapes import Rows
@@ -22,7 +23,6 @@ from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.errors import SourceLocation
 from millpond.errors.engine import UnsupportedStreamingOperationError
 
-_HINT = "millpond_cut"
 _NAMES = {
     "deduplicate": "deduplicate",
     "limit": "limit",
@@ -51,10 +51,14 @@ class Cut:
 
     Attributes:
         operator: Its id, which is the same in each update as long as the query's operators are.
+        reads: For each of its inputs, which of the plan's reads are streams that it comes from.
+        streams: The same by the streams' own names, once the plan is bound: views have none.
     """
 
     operator: str
     place: Place
+    reads: tuple[tuple[int, ...], ...] = ()
+    streams: tuple[tuple[str, ...], ...] = ()
 
     def refused(self, reason: str, *, instead: str) -> UnsupportedStreamingOperationError:
         """The error for an operator that turns out to be impossible."""
@@ -77,13 +81,14 @@ def marked(relation: Any, sources: Sequence[Any], places: Mapping[int, Place]) -
     """
     found = proto.Relation()
     found.CopyFrom(relation)
-    _Marker(iter(sources), places).relation(found, {})
+    reads = [read for source in sources for read in _reads(source)]
+    _Marker(iter(sources), places, reads).relation(found, {})
     return found
 
 
 def cut_of(relation: Any) -> Cut | None:
     """The cut that a relation is marked with, or `None`."""
-    if relation.WhichOneof("rel_type") != "hint" or relation.hint.name != _HINT:
+    if relation.WhichOneof("rel_type") != "hint" or relation.hint.name != CUT_HINT:
         return None
     content = json.loads(relation.hint.parameters[0].literal.string)
     where = content.pop("where")
@@ -92,7 +97,12 @@ def cut_of(relation: Any) -> Cut | None:
         where=None if where is None else SourceLocation(*where),
         detail=content["detail"],
     )
-    return Cut(content["operator"], place)
+    return Cut(
+        content["operator"],
+        place,
+        reads=tuple(map(tuple, content["reads"])),
+        streams=tuple(map(tuple, content["streams"])),
+    )
 
 
 def cuts(relation: Any) -> Iterator[tuple[Any, Cut]]:
@@ -123,6 +133,26 @@ def prefix_operators(relation: Any, prefix: str) -> None:
         _write(marked_relation, replace(cut, operator=prefix + cut.operator))
 
 
+def name_streams(relation: Any, names: Sequence[Collection[str]]) -> None:
+    """Tell a marked relation which streams the plan's reads are, in place.
+
+    Args:
+        names: For each read of the plan, in order.
+    """
+    cut = cut_of(relation)
+    assert cut is not None
+    streams = tuple(
+        tuple(sorted({name for read in reads for name in names[read]})) for reads in cut.reads
+    )
+    _write(relation, replace(cut, streams=streams))
+
+
+def _reads(source: Any) -> Sequence[TableRead]:
+    if isinstance(source, TextAnalysis):
+        return source.reads
+    return [source] if isinstance(source, TableRead) else []
+
+
 def _write(hint: Any, cut: Cut) -> None:
     where = cut.place.where
     content = {
@@ -130,6 +160,8 @@ def _write(hint: Any, cut: Cut) -> None:
         "name": cut.place.name,
         "where": None if where is None else [where.file, where.line, where.column],
         "detail": cut.place.detail,
+        "reads": cut.reads,
+        "streams": cut.streams,
     }
     del hint.hint.parameters[:]
     hint.hint.parameters.add().literal.string = json.dumps(content)
@@ -147,31 +179,34 @@ def _leave_out(relation: Any) -> None:
 class _Marker:
     sources: Iterator[Any]
     places: Mapping[int, Place]
+    reads: Sequence[TableRead]
     count: int = 0
 
-    def relation(self, relation: Any, external: Mapping[str, bool]) -> bool:
-        """Mark what is below a relation, and itself. Returns whether its rows are a stream."""
+    def relation(self, relation: Any, external: Mapping[str, Rows]) -> Rows:
+        """Mark what is below a relation, and itself. Returns what streams its rows come from."""
         kind = relation.WhichOneof("rel_type")
         if kind == "read":
             source = next(self.sources)
-            return isinstance(source, TableRead) and source.streaming
+            return Rows.of_read(source) if isinstance(source, TableRead) else Rows()
         if kind == "sql":
             return self._text(next(self.sources), external)
         if kind == "with_relations":
             return self._with_relations(relation.with_relations, external)
         inputs = [self.relation(child, external) for child in input_relations(relation)]
-        keeps_state = all(inputs) if kind == "join" else any(inputs)
+        streaming = [rows.streaming for rows in inputs]
+        keeps_state = all(streaming) if kind == "join" else any(streaming)
         if kind in _NAMES and keeps_state:
-            self._mark(relation, kind)
+            self._mark(relation, kind, inputs)
         elif kind == "with_watermark":
             _leave_out(relation)
-        return any(inputs)
+        return Rows.of_inputs(inputs)
 
-    def _with_relations(self, node: Any, external: Mapping[str, bool]) -> bool:
+    def _with_relations(self, node: Any, external: Mapping[str, Rows]) -> Rows:
         if node.root.WhichOneof("rel_type") != "sql":
             root = self.relation(node.root, external)
-            inner = [self.relation(reference, external) for reference in node.references]
-            return root or any(inner)
+            return Rows.of_inputs(
+                [root, *(self.relation(reference, external) for reference in node.references)]
+            )
         analysis = next(self.sources)
         named = {
             reference.subquery_alias.alias: self.relation(reference, external)
@@ -180,20 +215,21 @@ class _Marker:
         return self._text(analysis, {**external, **named})
 
     @staticmethod
-    def _text(analysis: Any, external: Mapping[str, bool]) -> bool:
+    def _text(analysis: Any, external: Mapping[str, Rows]) -> Rows:
         if not isinstance(analysis, TextAnalysis):
             message = "a text without an analysis"
             raise TypeError(message)
-        rows = {name: Rows(streaming=streams) for name, streams in external.items()}
-        return analysis.describe(rows)[1].streaming
+        return analysis.describe(external)[1]
 
-    def _mark(self, relation: Any, kind: str) -> None:
+    def _mark(self, relation: Any, kind: str, inputs: Sequence[Rows]) -> None:
         inner = proto.Relation()
         inner.CopyFrom(relation)
         relation.Clear()
         relation.hint.input.CopyFrom(inner)
-        relation.hint.name = _HINT
-        _write(relation, Cut(f"{self.count}-{_NAMES[kind]}", self._place(inner, kind)))
+        relation.hint.name = CUT_HINT
+        reads = tuple(tuple(map(self.reads.index, rows.reads)) for rows in inputs)
+        operator = f"{self.count}-{_NAMES[kind]}"
+        _write(relation, Cut(operator, self._place(inner, kind), reads=reads))
         self.count += 1
 
     def _place(self, relation: Any, kind: str) -> Place:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from pyspark.sql.connect import proto
+
+from millpond.sql.tokens import Token, TokenKind, scan
+
+# The name of the hint that marks where a plan is cut.
+CUT_HINT = "millpond_cut"
+_OF_THE_RUN = frozenset({"common", "pythonUdf", "scalarScalaUdf", "javaUdf", "localRelation"})
 
 
 def named(expression: Any, name: str) -> Any:
@@ -52,19 +61,47 @@ def literal(value: str | bool, /) -> Any:
     return expression
 
 
-def fingerprint(message: Any) -> Any:
-    """What an expression says, as JSON, the same in every run: no plan numbers, no code."""
-    found = MessageToDict(message)
-    return _without_run(found)
+def fingerprint(message: Any, *, plans: Mapping[int, str] | None = None) -> Any:
+    """What an expression or relation says, as JSON, the same in every run: no places, no code.
+
+    Args:
+        plans: What to call the parts of the plan that are named by their numbers; of others it is
+            left out which they are.
+    """
+    return _steady(MessageToDict(message), plans or {})
 
 
-def _without_run(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: _without_run(part)
-            for key, part in value.items()
-            if key not in {"common", "planId", "pythonUdf", "scalarScalaUdf", "javaUdf"}
-        }
+def digest(value: Any) -> str:
+    """Short text that stands for JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def plain_text(text: str) -> str:
+    """SQL text without comments, in one spacing and one case."""
+    return " ".join(map(plain_token, scan(text)))
+
+
+def plain_token(token: Token) -> str:
+    return token.text.lower() if token.kind is TokenKind.WORD else token.text
+
+
+def _steady(value: Any, plans: Mapping[int, str]) -> Any:
     if isinstance(value, list):
-        return [_without_run(part) for part in value]
-    return value
+        return [_steady(part, plans) for part in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for key, part in value.items():
+        if key == "planId":
+            if int(part) in plans:
+                found["plan"] = plans[int(part)]
+        elif key == "expressionString":
+            found[key] = plain_text(part.get("expression", ""))
+        elif key == "sql":
+            found[key] = {**_steady(part, plans), "query": plain_text(part.get("query", ""))}
+        elif key == "hint" and part.get("name") == CUT_HINT:
+            # What it says of its operator is where that stands.
+            found[key] = _steady(part.get("input", {}), plans)
+        elif key not in _OF_THE_RUN:
+            found[key] = _steady(part, plans)
+    return found

@@ -9,14 +9,21 @@ from typing import Any
 from pyspark.sql.connect import proto
 
 from millpond.definitions import SqlQuery
-from millpond.engine.connect.cuts import marked, prefix_operators
+from millpond.engine.connect.cuts import cuts, marked, name_streams, prefix_operators
 from millpond.engine.connect.lateral_joins import with_generators
 from millpond.engine.connect.lowering.in_plans import with_texts_lowered
 from millpond.engine.connect.messages import input_relations, leaves
 from millpond.engine.connect.operators import Source, describe
 from millpond.engine.connect.reads import FileRead, location_of, table_read
 from millpond.engine.connect.view_rows import kept_rows
-from millpond.engine.protocol import Binder, DeltaInput, Input, PlanInput, TableRead
+from millpond.engine.protocol import (
+    Binder,
+    DeltaInput,
+    EmptyInput,
+    Input,
+    PlanInput,
+    TableRead,
+)
 from millpond.engine.shapes import HasWatermark, Operator, OperatorKind, check, no_watermark
 from millpond.engine.sqltext.analysis import CanRead, TextAnalysis, analyse
 from millpond.engine.sqltext.source import QueryText
@@ -192,6 +199,16 @@ def sets_watermark(binder: Binder, read: TableRead) -> bool:
     return any(sets_watermark(binder, inner) for inner in found.plan.reads if inner.streaming)
 
 
+def stream_names(binder: Binder, read: TableRead) -> tuple[str, ...]:
+    """The names of the streams that a read follows, through views; none while a batch runs."""
+    if not read.streaming:
+        return ()
+    found = binder(read)
+    if isinstance(found, PlanInput):
+        return tuple(name for inner in found.plan.reads for name in stream_names(binder, inner))
+    return (found.source,) if isinstance(found, EmptyInput) and found.source else ()
+
+
 class _Binding:
     """One binding of a plan, the plans of its views included."""
 
@@ -205,7 +222,8 @@ class _Binding:
     def bind(self, plan: ConnectPlan, above: tuple[int, ...]) -> Any:
         bound = proto.Relation()
         bound.CopyFrom(plan.relation)
-        if above:
+        keeping_state = [relation for relation, _ in cuts(bound)]
+        if above and keeping_state:
             # The plan of a view: the same view may be in the query more than once.
             self._views += 1
             prefix_operators(bound, f"view{self._views}-")
@@ -217,6 +235,10 @@ class _Binding:
                 self._bind_read(leaf, source, above)
             else:
                 self._bind_files(leaf, source)
+        if keeping_state:
+            streams = [stream_names(self._binder, read) for read in plan.reads]
+            for relation in keeping_state:
+                name_streams(relation, streams)
         return bound
 
     def _bind_read(self, leaf: Any, read: TableRead, above: tuple[int, ...]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql.connect import proto
 
-from millpond.engine.connect.messages import EXPRESSION, children, name_of
+from millpond.engine.connect.messages import EXPRESSION, children, input_relations, name_of
 from millpond.names import split_name
 from millpond.sql.tokens import identifier_value, scan
 
@@ -116,6 +116,12 @@ def scope_of(relation: Any, names: ColumnNames) -> Scope:
     if tuple(column.lower() for column in found.columns) != tuple(map(str.lower, columns)):
         return Scope((Part(columns),), _own_plan_id(relation))
     return found
+
+
+def plan_ids(relation: Any) -> frozenset[int]:
+    """The numbers of a relation's DataFrame and of those that it is made of."""
+    below = (plan_ids(child) for child in input_relations(relation))
+    return _own_plan_id(relation).union(*below)
 
 
 @dataclass(frozen=True)

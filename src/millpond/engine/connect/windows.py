@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql.connect import proto
 
-from millpond.engine.connect.expressions import fingerprint, text_expression
+from millpond.engine.connect.expressions import fingerprint, plain_token, text_expression
 from millpond.engine.connect.messages import own_expressions
 from millpond.engine.sqltext.source import Edit, apply_edits
 from millpond.names import quote_identifier
@@ -107,11 +107,7 @@ def _form(argument: Any) -> tuple[str, ...]:
             return ("'" + argument.literal.string + "'",)
         case _:
             return (json.dumps(fingerprint(argument), sort_keys=True),)
-    return tuple(_plain(token) for token in scan(text))
-
-
-def _plain(token: Token) -> str:
-    return token.text.lower() if token.kind is TokenKind.WORD else token.text
+    return tuple(plain_token(token) for token in scan(text))
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ def _calls(text: str) -> Iterator[_Call]:
             continue
         closing, arguments = _arguments(text, tokens, index + 1)
         end = tokens[closing].end
-        parts = tuple(_plain(part) for part in tokens[index + 2 : closing])
+        parts = tuple(plain_token(part) for part in tokens[index + 2 : closing])
         window = TimeWindow(
             name, text_expression(text[token.start : end]), arguments, (name, *parts)
         )

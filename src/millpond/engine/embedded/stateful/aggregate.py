@@ -18,14 +18,15 @@ from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.expressions import called, cast, fingerprint, literal, named
 from millpond.engine.connect.intervals import duration_us
 from millpond.engine.connect.windows import TimeWindow, replace_windows, window_of
-from millpond.engine.embedded.stateful.event_time import Marks, behind_us, marks_of, with_event_time
-from millpond.engine.embedded.stateful.execution import (
-    Carried,
-    CutRows,
-    Execution,
-    Files,
-    types_of,
+from millpond.engine.embedded.stateful.descriptions import columns_of, hidden_expressions
+from millpond.engine.embedded.stateful.event_time import (
+    WINDOW,
+    Marks,
+    behind_us,
+    marks_of,
+    with_event_time,
 )
+from millpond.engine.embedded.stateful.execution import Carried, CutRows, Execution, Files
 from millpond.engine.shapes.aggregation import NEEDS_WINDOW
 
 _WINDOW = "window"
@@ -41,6 +42,7 @@ class _Grouping:
         index: Its place among the grouping expressions.
         helpers: Further columns that the rows need, by name.
         marks: Those of the time.
+        form: What the window is computed by, as JSON.
         keys: Those of the helpers that tell sessions apart.
     """
 
@@ -48,6 +50,7 @@ class _Grouping:
     index: int
     helpers: Mapping[str, Any]
     marks: Marks
+    form: Any
     keys: tuple[str, ...] = ()
 
 
@@ -58,9 +61,10 @@ def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
     execution.describe(
         cut,
         operator="aggregate",
-        window=fingerprint(node.grouping_expressions[grouping.index]),
-        keys=[fingerprint(grouping.helpers[key]) for key in grouping.keys],
-        types=types_of(rows.schema),
+        window=grouping.form,
+        session_keys=[fingerprint(grouping.helpers[key]) for key in grouping.keys],
+        columns=columns_of(rows.schema),
+        computed=hidden_expressions(node.input),
         event_time=True,
     )
     files = rows.files if execution.batch is None else _due(execution, cut, rows, grouping)
@@ -123,7 +127,7 @@ def _grouping(execution: Execution, cut: Cut, node: Any) -> _Grouping:
     index, window = calls[0]
     found = _marks(execution, cut, node.input, window)
     if not window.is_session:
-        return _Grouping(window, index, {_WINDOW: window.call}, found)
+        return _Grouping(window, index, {_WINDOW: window.call}, found, _text(window))
     others = [e for position, e in enumerate(expressions) if position != index]
     keys = {_KEY.format(index=number): _unnamed(e) for number, e in enumerate(others)}
     return _Grouping(
@@ -131,8 +135,14 @@ def _grouping(execution: Execution, cut: Cut, node: Any) -> _Grouping:
         index,
         {_WINDOW: _session(execution, cut, node.input, window), **keys},
         found,
+        _text(window),
         tuple(keys),
     )
+
+
+def _text(window: TimeWindow) -> str:
+    function, *arguments = window.form
+    return f"{function}({' '.join(arguments)})"
 
 
 def _by_event_time(execution: Execution, cut: Cut, node: Any) -> _Grouping:
@@ -141,7 +151,8 @@ def _by_event_time(execution: Execution, cut: Cut, node: Any) -> _Grouping:
         time = _unnamed(expression)
         found = marks_of(time, node.input, execution.column)
         if found:
-            return _Grouping(None, index, {_WINDOW: time}, found)
+            form = {"column": fingerprint(time), "window": found.get(WINDOW)}
+            return _Grouping(None, index, {_WINDOW: time}, found, form)
     raise cut.refused(**NEEDS_WINDOW)
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql.types import MapType, StructType
 
 from millpond import state
 from millpond.engine.connect.cuts import Cut
+from millpond.engine.embedded.stateful.descriptions import columns_of
 from millpond.engine.embedded.stateful.event_time import behind_us, is_event_time
-from millpond.engine.embedded.stateful.execution import Execution, types_of
+from millpond.engine.embedded.stateful.execution import Execution, column_names
 
 
 def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
     node = relation.deduplicate
-    rows = execution.cut(cut, node.input)
+
+    def naming(schema: StructType) -> list[str]:
+        return _names(schema, _keys(cut, node, schema))
+
+    rows = execution.cut(cut, node.input, naming=naming)
     keys = _keys(cut, node, rows.schema)
     fields = rows.schema.fields
     event_times = [index for index, field in enumerate(fields) if is_event_time(field)]
@@ -29,8 +35,7 @@ def deduplicate(execution: Execution, cut: Cut, relation: Any) -> Any:
     execution.describe(
         cut,
         operator="deduplicate",
-        keys=[fields[key].name.lower() for key in keys],
-        types=types_of(StructType([fields[key] for key in keys])),
+        keys=columns_of(StructType([fields[key] for key in keys])),
         event_time=None if event_time is None else fields[event_time].name.lower(),
         within_watermark=node.within_watermark,
     )
@@ -58,7 +63,16 @@ def _within_us(execution: Execution, cut: Cut) -> int:
     return delays.pop()
 
 
+def _names(schema: StructType, keys: Sequence[int]) -> list[str]:
+    """What columns are called in files: keys are found again wherever they stand in the query."""
+    names = list(column_names(schema))
+    for number, key in enumerate(keys):
+        names[key] = f"key{number}"
+    return names
+
+
 def _keys(cut: Cut, node: Any, schema: StructType) -> list[int]:
+    """The places of the columns to compare, by their names."""
     wanted = {name.lower() for name in node.column_names}
     known = {field.name.lower() for field in schema.fields}
     missing = sorted(wanted - known)
@@ -78,7 +92,7 @@ def _keys(cut: Cut, node: Any, schema: StructType) -> list[int]:
                 f"maps can't be compared, and the column {schema.fields[key].name} holds one",
                 instead="name the columns to compare with dropDuplicates(), or take the map apart",
             )
-    return keys
+    return sorted(keys, key=lambda key: schema.fields[key].name.lower())
 
 
 def _holds_map(data_type: Any) -> bool:

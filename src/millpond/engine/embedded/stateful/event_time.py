@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql.connect import proto
 from pyspark.sql.types import StructField, StructType
 
+from millpond.engine.connect.expressions import digest, fingerprint
 from millpond.engine.connect.windows import named_window
 from millpond.names import quote_identifier
 
@@ -20,6 +21,9 @@ from millpond.names import quote_identifier
 # watermark to be for its rows, in microseconds: what a join gives is as old as the rows that it
 # kept. The engine has all metadata as text, and leaves out what two sides of a union differ in.
 WATERMARK = "millpond.watermark"
+# What a window is computed by, and over which.
+WINDOW = "millpond.window"
+_MARKS = frozenset({WATERMARK, WINDOW})
 _FUNCTIONS = frozenset({"window", "window_time"})
 
 Marks = Mapping[str, str]
@@ -89,9 +93,10 @@ def mark_windows(relation: Any, column: Column) -> None:
 def marks_of(expression: Any, below: Any, column: Column) -> Marks:
     """The marks of an event time; none for what is no event time."""
     if _is_window(expression):
-        return marks_of(expression.unresolved_function.arguments[0], below, column)
+        found = marks_of(expression.unresolved_function.arguments[0], below, column)
+        return _with_window(found, fingerprint(expression))
     metadata = column(below, expression).metadata
-    return {WATERMARK: metadata[WATERMARK]} if WATERMARK in metadata else {}
+    return {key: metadata[key] for key in _MARKS & metadata.keys()} if WATERMARK in metadata else {}
 
 
 def without_event_time(schema: StructType) -> StructType:
@@ -101,7 +106,7 @@ def without_event_time(schema: StructType) -> StructType:
             field.name,
             field.dataType,
             field.nullable,
-            {key: value for key, value in field.metadata.items() if key != WATERMARK},
+            {key: value for key, value in field.metadata.items() if key not in _MARKS},
         )
         for field in schema.fields
     ]
@@ -139,7 +144,11 @@ def _mark_text(expression: Any, below: Any, column: Column) -> None:
     if found:
         expression.alias.expr.CopyFrom(window.call)
         expression.alias.name.append(name)
-        _mark(expression.alias, found)
+        _mark(expression.alias, _with_window(found, window.form))
+
+
+def _with_window(found: Marks, form: Any) -> Marks:
+    return {**found, WINDOW: digest([form, found.get(WINDOW)])} if found else found
 
 
 def _marks_of_window(expression: Any, below: Any, column: Column) -> Marks:

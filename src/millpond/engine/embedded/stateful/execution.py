@@ -36,6 +36,7 @@ from millpond.engine.connect.scope import ROW_COLUMN, NamesUsed, Scope, scope_of
 from millpond.engine.embedded.inputs import empty_relation, parquet_relation
 from millpond.engine.embedded.planning import check_planned
 from millpond.engine.embedded.staging import write_parquet
+from millpond.engine.embedded.stateful.descriptions import Description, described
 from millpond.engine.embedded.stateful.event_time import mark_windows
 from millpond.engine.protocol import ParquetInput
 from millpond.names import path_segment
@@ -46,6 +47,7 @@ _NUMBERS_APART = 1 << 58
 _NOT_KEPT = (NullType, CalendarIntervalType, DayTimeIntervalType, YearMonthIntervalType)
 
 Files = tuple[Path, ...]
+Naming = Callable[[StructType], Sequence[str]]
 T = TypeVar("T")
 
 
@@ -64,21 +66,18 @@ class CutRows:
     Attributes:
         scope: How the query names their columns.
         schema: The columns, with their own names.
+        names: What the columns are called in files.
         helpers: Types of further columns by name.
-        files: Parquet files in which the columns are called `c0`, `c1`, .. and the helpers by
-            their names. None where there is no batch, or no row.
+        files: Parquet files. None where there is no batch, or no row.
         number: A further column that tells rows apart, where the scope has several parts.
     """
 
     scope: Scope
     schema: StructType
+    names: tuple[str, ...]
     helpers: Mapping[str, DataType] = field(default_factory=dict)
     files: Files = ()
     number: str = ROW_COLUMN
-
-    @property
-    def names(self) -> list[str]:
-        return column_names(self.schema)
 
 
 @dataclass(frozen=True)
@@ -90,9 +89,9 @@ class Carried:
     data_type: DataType
 
 
-def column_names(schema: StructType) -> list[str]:
-    """What the columns of a schema are called in files."""
-    return [f"c{index}" for index in range(len(schema.fields))]
+def column_names(schema: StructType) -> tuple[str, ...]:
+    """What the columns of a schema are called in files: by their place."""
+    return tuple(f"c{index}" for index in range(len(schema.fields)))
 
 
 Operation = Callable[["Execution", Cut, Any], Any]
@@ -118,7 +117,7 @@ class Execution:
     ) -> None:
         self.batch = batch
         self.client = client
-        self.description: dict[str, Mapping[str, Any]] = {}
+        self.description: dict[str, Description] = {}
         self.delays_us: list[int] = []
         self.delays_below_us: Sequence[int] = ()
         self._plan = plan
@@ -178,6 +177,7 @@ class Execution:
         name: str = "input",
         helpers: Mapping[str, Any] | None = None,
         is_kept: bool = False,
+        naming: Naming | None = None,
     ) -> CutRows:
         """Compute the rows of a relation, once.
 
@@ -186,6 +186,7 @@ class Execution:
             helpers: Further columns by name, as expressions over the relation.
             is_kept: Whether the operator keeps the rows and gives them back with a number. A number
                 of this batch's would not tell them from those of others.
+            naming: What to call the columns in files, where their places say too little.
         """
         helpers = dict(helpers or {})
         scope = self.scope(relation)
@@ -196,15 +197,15 @@ class Execution:
         count = len(fields) - len(helpers)
         schema = StructType(fields[:count])
         self._check_types(cut, schema)
+        own_names = tuple((naming or column_names)(schema))
         files: Files = ()
         if self.batch is None:
             check_planned(self._plan, wide, self.client)
         else:
-            names = [*column_names(schema), *helpers]
-            files = self.write(cut, renamed(wide, names), name=name)
+            files = self.write(cut, renamed(wide, [*own_names, *helpers]), name=name)
         types = {field.name: field.dataType for field in fields[count:]}
         number = ROW_ID_COLUMN if is_kept else ROW_COLUMN
-        return CutRows(scope, schema, types, files, number)
+        return CutRows(scope, schema, own_names, types, files, number)
 
     def write(self, cut: Cut, relation: Any, *, name: str) -> Files:
         """Write the rows of a relation to files of the batch."""
@@ -249,7 +250,7 @@ class Execution:
 
     def describe(self, cut: Cut, **kept: Any) -> None:
         """Say what an operator keeps. Values are JSON."""
-        self.description[cut.operator] = kept
+        self.description[cut.operator] = described(cut, kept)
 
     def _resolves(self, relation: Any) -> bool:
         try:
@@ -289,11 +290,6 @@ def renamed(relation: Any, names: Sequence[str]) -> Any:
     found.to_df.input.CopyFrom(relation)
     found.to_df.column_names.extend(names)
     return found
-
-
-def types_of(schema: StructType) -> list[str]:
-    """The types of columns, as descriptions hold them."""
-    return [field.dataType.simpleString() for field in schema.fields]
 
 
 def row_numbers(write: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.embedded.stateful.aggregate import aggregate
 from millpond.engine.embedded.stateful.deduplicate import deduplicate
+from millpond.engine.embedded.stateful.descriptions import Description, told_apart
 from millpond.engine.embedded.stateful.execution import Batch, Execution, Operation
 from millpond.engine.embedded.stateful.limit import limit
 from millpond.engine.embedded.stateful.stream_join import stream_join
@@ -24,8 +25,8 @@ _OPERATIONS: Mapping[str, Operation] = {
 
 def resolved(
     plan: ConnectPlan, root: Any, client: Any, *, batch: Batch | None = None
-) -> tuple[Any, Mapping[str, Mapping[str, Any]]]:
-    """A bound query without operators that keep state, and what those keep.
+) -> tuple[Any, Mapping[str, Description]]:
+    """A bound query without operators that keep state, and without a batch, what those keep.
 
     Args:
         root: `plan`, bound.
@@ -35,4 +36,5 @@ def resolved(
         MillpondError: An operator can't do what it is asked for.
     """
     execution = Execution(plan, client, operations=_OPERATIONS, batch=batch)
-    return execution.resolved(root), execution.description
+    found = execution.resolved(root)
+    return found, told_apart(root, execution.description) if batch is None else {}

@@ -18,16 +18,17 @@ from pyspark.sql.types import LongType
 from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.expressions import called, fingerprint
-from millpond.engine.connect.scope import ROW_COLUMN
+from millpond.engine.connect.scope import ROW_COLUMN, plan_ids
+from millpond.engine.embedded.stateful.descriptions import columns_of
 from millpond.engine.embedded.stateful.event_time import behind_us, further_behind, late_by
 from millpond.engine.embedded.stateful.execution import (
     Carried,
     CutRows,
     Execution,
     Files,
+    column_names,
     renamed,
     row_numbers,
-    types_of,
     with_columns,
 )
 from millpond.engine.embedded.stateful.join_analysis import JoinAnalysis, SideAnalysis, analyse
@@ -38,6 +39,11 @@ _OUTER: Mapping[Any, tuple[state.SideName, ...]] = {
     proto.Join.JOIN_TYPE_LEFT_OUTER: ("left",),
     proto.Join.JOIN_TYPE_RIGHT_OUTER: ("right",),
     proto.Join.JOIN_TYPE_FULL_OUTER: ("left", "right"),
+}
+_SIDES = {
+    frozenset({"left"}): "left",
+    frozenset({"right"}): "right",
+    frozenset({"left", "right"}): "full",
 }
 # The columns that tell a row of either side, in the rows of the join.
 _LEFT_ID, _RIGHT_ID = "__millpond_left_id", "__millpond_right_id"
@@ -55,15 +61,14 @@ def stream_join(execution: Execution, cut: Cut, relation: Any) -> Any:
     execution.describe(
         cut,
         operator="join",
-        outer=sorted(outer),
-        condition=fingerprint(relation.join.join_condition),
+        type=f"{_SIDES[outer]} outer" if outer else "inner",
+        condition=fingerprint(relation.join.join_condition, plans=_sides(relation.join)),
         using=[name.lower() for name in relation.join.using_columns],
-        left=types_of(left.schema),
-        right=types_of(right.schema),
+        sides=[columns_of(left.schema), columns_of(right.schema)],
         event_time=found.left.due is not None or found.right.due is not None,
     )
     schema = further_behind(execution.schema(relation), _behind_us(left, right, found))
-    joined = CutRows(execution.scope(relation), schema)
+    joined = CutRows(execution.scope(relation), schema, column_names(schema))
     files: Files = ()
     if execution.batch is not None:
         files = _Joining(execution, cut, relation, found, left, right, joined, outer).files()
@@ -76,6 +81,15 @@ def _behind_us(left: CutRows, right: CutRows, found: JoinAnalysis) -> int | None
         return None
     before = max(behind_us(left.schema), behind_us(right.schema))
     return before + max(found.left.kept_us, found.right.kept_us, 0)
+
+
+def _sides(join: Any) -> dict[int, str]:
+    """Which of its inputs a part of the plan belongs to."""
+    left, right = plan_ids(join.left), plan_ids(join.right)
+    return {
+        number: " ".join(name for name, ids in (("left", left), ("right", right)) if number in ids)
+        for number in left | right
+    }
 
 
 def _cut_side(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
@@ -10,7 +11,7 @@ from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.intervals import watermark_delay_us
 from millpond.engine.embedded.stateful.event_time import EVENT_TIME, without_event_time
-from millpond.engine.embedded.stateful.execution import CutRows, Execution
+from millpond.engine.embedded.stateful.execution import Execution
 from millpond.names import split_name
 
 
@@ -36,7 +37,7 @@ def watermark(execution: Execution, cut: Cut, relation: Any) -> Any:
     execution.delays_us.append(delay_us)
     # How long the watermark lags may change from update to update: it never goes back.
     execution.describe(cut, operator="watermark", column=field.name.lower())
-    tagged = CutRows(rows.scope, StructType(fields), rows.helpers, rows.files)
+    tagged = replace(rows, schema=StructType(fields))
     return execution.rows(tagged, rows.files)
 
 
