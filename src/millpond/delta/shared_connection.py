@@ -1,4 +1,4 @@
-"""The DuckDB that flows compute in: one in-memory database a process, shared by all threads.
+"""The DuckDB that flows and operators with state compute in: one a process, in memory.
 
 Sharing it keeps one limit on memory however many flows run side by side. Each batch works on a
 cursor of its own, whose temporary tables no other cursor sees. Large batches take turns: each alone

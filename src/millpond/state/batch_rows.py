@@ -36,7 +36,8 @@ def working_in(folder: Path, rows: Sequence[Path]) -> Iterator[DuckDBPyConnectio
 def files_sql(files: Sequence[Path]) -> str:
     """SQL that stands for the rows of files, in a FROM. There must be at least one file.
 
-    Parquet's statistics leave NaN out, and DuckDB trusts them unless told: it would lose rows.
+    Parquet's bounds leave NaN out, and not every DuckDB writes beside them that there is any: one
+    that trusts them would lose rows.
     """
     listed = ", ".join(literal(escape_glob(str(file))) for file in files)
     return f"read_parquet([{listed}], hive_partitioning = false, can_have_nan = true)"
@@ -56,10 +57,9 @@ def write_file(connection: DuckDBPyConnection, select: str, path: Path) -> Files
     return (path,) if count else ()
 
 
-def columns_sql(columns: Sequence[str], *, table: str | None = None) -> str:
+def columns_sql(columns: Sequence[str]) -> str:
     """A list of columns for SQL."""
-    prefix = "" if table is None else f"{table}."
-    return ", ".join(prefix + quote(column) for column in columns)
+    return ", ".join(map(quote, columns))
 
 
 def equal_sql(keys: Sequence[str], left: str, right: str) -> str:

@@ -18,8 +18,8 @@ from millpond.state.row_files import (
     HASH_COLUMN,
     hash_sql,
     rows_sql,
-    write_file,
-    write_rows,
+    write_row_file,
+    write_row_files,
 )
 from millpond.state.version import RowFile, StoredRows
 
@@ -82,7 +82,7 @@ def rehash(connection: DuckDBPyConnection, stored: StoredRows, *, stem: Path) ->
     ).fetchall()[0]
     if others:
         rows = f"SELECT {computed} AS {HASH_COLUMN}, * EXCLUDE ({HASH_COLUMN}) FROM ({rows})"
-        written = write_rows(connection, rows, stored=stored, stem=stem)
+        written = write_row_files(connection, rows, stored=stored, stem=stem)
         stored = replace(stored, runs=tuple((file,) for file in written))
     return replace(stored, hashed_by=duckdb.__version__)
 
@@ -129,7 +129,9 @@ def _merge_range(
     select = f"SELECT * FROM ({rows}) WHERE {HASH_COLUMN} BETWEEN {first} AND {end - 1}"
     is_one_hash = end - first == 1
     try:
-        written = write_file(connection, select, stored=stored, stem=stem, is_sorted=is_one_hash)
+        written = write_row_file(
+            connection, select, stored=stored, stem=stem, is_sorted=is_one_hash
+        )
     except duckdb.OutOfMemoryException:
         if is_one_hash:
             raise

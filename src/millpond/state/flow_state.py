@@ -48,9 +48,7 @@ class FlowState:
         else:
             before = self._versions.read(batch - 1)
             self._check_files(before)
-        return BatchState(
-            before, folder=self._folder, rows=self._rows, versions=self._versions, store=self._store
-        )
+        return BatchState(before, folder=self._folder, versions=self._versions, store=self._store)
 
     def check(
         self, batch: int | None, description: Mapping[str, Any], *, flow: str | None = None
@@ -119,9 +117,7 @@ class BatchState:
         late_watermark_us: The watermark of the batch before: rows at or before it are late.
     """
 
-    def __init__(
-        self, before: Version, *, folder: Path, rows: Path, versions: Versions, store: Store
-    ) -> None:
+    def __init__(self, before: Version, *, folder: Path, versions: Versions, store: Store) -> None:
         self.batch = before.batch + 1
         self.watermark_us = before.next_watermark_us
         self.late_watermark_us = before.watermark_us
@@ -129,7 +125,7 @@ class BatchState:
         self._watermarks = dict(before.watermarks)
         self._numbers = {name: dict(numbers) for name, numbers in before.numbers.items()}
         self._folder = folder
-        self._rows_folder = rows
+        self._rows_folder = folder / "rows"
         self._rows: dict[tuple[str, str], KeyedRows] = {}
         self._versions = versions
         self._store = store
@@ -154,11 +150,6 @@ class BatchState:
         found.watermark_us -= us
         found.late_watermark_us -= us
         return found
-
-    @property
-    def watermark_moves(self) -> bool:
-        """Whether the next batch has a later watermark than this, by what was observed so far."""
-        return self._after({}).next_watermark_us > self.watermark_us
 
     def rows(self, operator: str, part: str = "rows") -> KeyedRows:
         """The rows that an operator keeps; one with several kinds of rows names the part."""

@@ -18,7 +18,7 @@ from millpond.state.row_files import (
     ROWS_OF_PAGE,
     hash_sql,
     rows_sql,
-    write_rows,
+    write_row_files,
 )
 from millpond.state.version import RowFile, StoredRows
 
@@ -115,7 +115,7 @@ class KeyedRows:
         self.declare(connection, select, keys=keys, due=due)
         stored = self._hashed(connection)
         hashed = hash_sql(quote(key) for key in keys)
-        written = write_rows(
+        written = write_row_files(
             connection,
             f"SELECT {hashed} AS {HASH_COLUMN}, *, "
             f"{stored.next_row_id - 1} + row_number() OVER () AS {ROW_ID_COLUMN} "

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta import escape_glob, literal, quote
+from millpond.delta import literal, quote
+from millpond.state.batch_rows import files_sql
 from millpond.state.version import RowFile, StoredRows
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def hash_sql(values: Iterable[str]) -> str:
     return f"CAST(hash({listed}) >> 1 AS BIGINT)" if listed else "CAST(0 AS BIGINT)"
 
 
-def write_rows(
+def write_row_files(
     connection: DuckDBPyConnection, select: str, *, stored: StoredRows, stem: Path
 ) -> list[RowFile]:
     """Write rows to new files, each sorted by hash: to one, or to more if they outgrow the memory.
@@ -58,7 +59,7 @@ def write_rows(
     import duckdb
 
     try:
-        files = [write_file(connection, select, stored=stored, stem=stem)]
+        files = [write_row_file(connection, select, stored=stored, stem=stem)]
     except duckdb.OutOfMemoryException:
         # DuckDB sorts more than the memory holds, but not if rows are long. What is left of a file,
         # and of these unsorted ones, is removed with all that no version names.
@@ -67,12 +68,12 @@ def write_rows(
             f"COPY ({select}) TO {literal(str(stem.parent))} ({_FORMAT}, {_ROW_GROUPS}, "
             f"APPEND true, FILENAME_PATTERN {literal(pattern)}, ROW_GROUPS_PER_FILE 1)"
         ).fetchall()
-        parts = [f"SELECT * FROM {_read([Path(name)])}" for name, *_ in unsorted]
-        files = [write_file(connection, part, stored=stored, stem=stem) for part in parts]
+        parts = [f"SELECT * FROM {files_sql([Path(name)])}" for name, *_ in unsorted]
+        files = [write_row_file(connection, part, stored=stored, stem=stem) for part in parts]
     return [file for file in files if file is not None]
 
 
-def write_file(
+def write_row_file(
     connection: DuckDBPyConnection,
     select: str,
     *,
@@ -124,14 +125,8 @@ def rows_sql(
         kinds = {**dict(stored.columns), HASH_COLUMN: "BIGINT", ROW_ID_COLUMN: "BIGINT"}
         nothing = (f"CAST(NULL AS {kinds[name]}) AS {quote(name)}" for name in names)
         return f"SELECT {', '.join(nothing)} WHERE false"
-    read = _read(folder / file.name for file in files)
+    read = files_sql([folder / file.name for file in files])
     return f"SELECT {', '.join(map(quote, names))} FROM {read}{_where_live(stored, files)}"
-
-
-def _read(paths: Iterable[Path]) -> str:
-    listed = ", ".join(literal(escape_glob(str(path))) for path in paths)
-    # Parquet's bounds leave NaN out, and not every DuckDB writes beside them that there is any.
-    return f"read_parquet([{listed}], hive_partitioning = false, can_have_nan = true)"
 
 
 def _where_live(stored: StoredRows, files: Sequence[RowFile]) -> str:
@@ -152,6 +147,6 @@ def _half_of_due(
         return None
     (half,) = connection.execute(
         f"SELECT approx_quantile(coalesce({quote(stored.due)}, {_NEVER_US}), 0.5) "
-        f"FROM {_read([path])}"
+        f"FROM {files_sql([path])}"
     ).fetchall()[0]
     return None if half == _NEVER_US else int(half)

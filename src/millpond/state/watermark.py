@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
-from millpond.delta import connect
+from millpond.delta.shared_connection import cursor
 from millpond.state.batch_rows import column_types, event_us_sql, files_sql
 from millpond.state.flow_state import BatchState
 
@@ -27,7 +26,7 @@ def observe(
     """
     newest_us = None
     if rows:
-        with closing(connect()) as connection:
+        with cursor(rows) as connection:
             select = f"SELECT * FROM {files_sql(rows)}"
             time_us = event_us_sql(event_time, column_types(connection, select))
             found = connection.execute(f"SELECT max({time_us}) FROM ({select})").fetchall()
