@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from millpond.engine.connect.expressions import text_expression
+from millpond.engine.sqltext.blocks import QUERY_STARTS
 from millpond.sql.tokens import Token, TokenKind, keywords, scan
 
 Comparator = Literal["=", "<=>", "<", "<=", ">", ">="]
@@ -30,7 +31,6 @@ _FLIPPED: dict[Comparator, Comparator] = {"<": ">", "<=": ">=", ">": "<", ">=": 
 _COMPARING_SYMBOLS = frozenset({"<", ">", "=", "==", "=>", "!"})
 _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = frozenset(_CLOSED_BY.values())
-_QUERY_STARTS = keywords("SELECT WITH FROM VALUES TABLE")
 _NULL_SAFE_WORDS = ("IS", "NOT", "DISTINCT", "FROM")
 # Words that make something else of a part than one comparison.
 _NO_COMPARISON = keywords("NOT IN LIKE ILIKE RLIKE REGEXP IS EXISTS AS OR SYMMETRIC ASYMMETRIC ,")
@@ -218,7 +218,7 @@ class _Text:
         if (
             len(self.tokens) < 3
             or (self.tokens[0].word, self.tokens[-1].word) != ("(", ")")
-            or self.tokens[1].word in _QUERY_STARTS
+            or self.tokens[1].word in QUERY_STARTS
         ):
             return None
         depth = self.depth + 1

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 
 from millpond.sql.tokens import Token, TokenKind, keywords, scan
 
-_QUERY_STARTS = keywords("SELECT WITH FROM VALUES TABLE")
-_SET_OPERATIONS = keywords("UNION EXCEPT MINUS INTERSECT")
+QUERY_STARTS = keywords("SELECT WITH FROM VALUES TABLE")
+SET_OPERATIONS = keywords("UNION EXCEPT MINUS INTERSECT")
 # Clauses after FROM; a comma behind them separates no tables.
 _AFTER_FROM = keywords(
     "WHERE GROUP HAVING QUALIFY WINDOW ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET LATERAL"
 )
 _QUANTIFIERS = keywords("ANY SOME ALL")
 _MATCHING = keywords("LIKE ILIKE RLIKE")
-_CLAUSES = _AFTER_FROM | _SET_OPERATIONS | keywords("DISTINCT JOIN PIVOT UNPIVOT OVER TABLESAMPLE")
+_CLAUSES = _AFTER_FROM | SET_OPERATIONS | keywords("DISTINCT JOIN PIVOT UNPIVOT OVER TABLESAMPLE")
 
 
 @dataclass
@@ -122,7 +122,7 @@ class _Scanner:
         self._owner.append(level.block)
         if index and self._tokens[index - 1].kind in {TokenKind.WORD, TokenKind.QUOTED}:
             level.block.calls.append(index - 1)
-        starts_query = self._word(index + 1) in _QUERY_STARTS
+        starts_query = self._word(index + 1) in QUERY_STARTS
         at_table = self._expects_table
         self._levels.append(
             _Level(
@@ -141,7 +141,7 @@ class _Scanner:
 
     def _read(self, index: int, token: Token) -> None:
         level, word = self._level, token.word
-        if word in _SET_OPERATIONS and self._is_set_operation(index):
+        if word in SET_OPERATIONS and self._is_set_operation(index):
             level.block = Block(level.block.parent)
             level.is_query, level.clause = True, ""
         self._owner.append(level.block)
@@ -168,7 +168,7 @@ class _Scanner:
         after = index + 1
         while self._word(after) in {"ALL", "DISTINCT", "BY", "NAME", "("}:
             after += 1
-        return self._word(after) in _QUERY_STARTS
+        return self._word(after) in QUERY_STARTS
 
     def _is_lateral_relation(self, index: int) -> bool:
         """Tell `, LATERAL explode(x)` from `LATERAL VIEW explode(x)`."""

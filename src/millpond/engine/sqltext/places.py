@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from millpond.engine.sqltext.blocks import Block, Outline
+from millpond.engine.sqltext.blocks import QUERY_STARTS, Block, Outline
 from millpond.engine.sqltext.parsing import identifiers
-from millpond.sql.tokens import keywords
 
-_QUERY_STARTS = keywords("SELECT WITH FROM VALUES TABLE")
 _SET_WORDS = {exp.Union: ("UNION",), exp.Except: ("EXCEPT", "MINUS"), exp.Intersect: ("INTERSECT",)}
 
 
@@ -119,7 +117,7 @@ class Places:
                 depth += 1
             elif word == "(" and depth:
                 depth -= 1
-            elif word == "(" and (not before_query or self.outline.word(at + 1) in _QUERY_STARTS):
+            elif word == "(" and (not before_query or self.outline.word(at + 1) in QUERY_STARTS):
                 return at
         return None
 

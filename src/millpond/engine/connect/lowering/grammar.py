@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from millpond.engine.connect.lowering.relations import Relation, RelationReader
+from millpond.engine.connect.lowering.relations import TAIL, Relation, RelationReader
 from millpond.engine.connect.lowering.spans import (
     Span,
     inside,
@@ -18,15 +18,11 @@ from millpond.engine.connect.lowering.spans import (
     separated,
     top_level,
 )
-from millpond.engine.sqltext.blocks import Outline
+from millpond.engine.sqltext.blocks import QUERY_STARTS, SET_OPERATIONS, Outline
 from millpond.sql.tokens import TokenKind, keywords
 
-_QUERY_STARTS = keywords("SELECT WITH FROM VALUES TABLE")
-_SET_OPERATIONS = keywords("UNION EXCEPT MINUS INTERSECT")
 _WITH_BY = keywords("GROUP ORDER SORT CLUSTER DISTRIBUTE")
 _WITHOUT_BY = keywords("WHERE HAVING QUALIFY LIMIT OFFSET")
-# Clauses that belong to a whole query, not to its last SELECT.
-TAIL = keywords("ORDER SORT CLUSTER DISTRIBUTE WINDOW LIMIT OFFSET")
 # A word beside one of these is a column of that name, not the beginning of a clause.
 _BEFORE_NAME = keywords(
     ". , ( = < > ! + - * / % | & ^ ~ :: -> AS AND OR NOT WHERE ON BY SELECT DISTINCT ALL WHEN THEN "
@@ -187,7 +183,7 @@ class QueryReader:
         starts: list[int] = []
         found: list[SetOperator] = []
         for index in top_level(outline, span):
-            if outline.word(index) not in _SET_OPERATIONS or index == span.start:
+            if outline.word(index) not in SET_OPERATIONS or index == span.start:
                 continue
             after = index + 1
             while outline.word(after) in {"ALL", "DISTINCT", "BY", "NAME"}:
@@ -201,7 +197,7 @@ class QueryReader:
     def _begins_query(self, index: int) -> bool:
         while self._outline.word(index) == "(":
             index += 1
-        return self._outline.word(index) in _QUERY_STARTS
+        return self._outline.word(index) in QUERY_STARTS
 
     def _term(self, span: Span) -> tuple[Term, dict[str, Clause]]:
         """One side of a set operation, and clauses behind it that belong to the whole query."""

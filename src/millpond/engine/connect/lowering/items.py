@@ -10,7 +10,7 @@ from millpond.engine.connect.lowering.grammar import Query
 from millpond.engine.connect.lowering.parts import Part, read_of
 from millpond.engine.connect.lowering.refusals import refused
 from millpond.engine.connect.lowering.relations import Item, Relation
-from millpond.engine.connect.lowering.scopes import Scope, Streams
+from millpond.engine.connect.lowering.streams import CteScope, Streams
 from millpond.engine.connect.lowering.texts import Texts
 from millpond.engine.connect.lowering.watermarks import watermark
 from millpond.engine.sqltext.analysis import TextAnalysis
@@ -31,8 +31,8 @@ class Lowerings:
     texts: Texts
     externals: Mapping[str, Part]
     places: dict[int, Place]
-    query: Callable[[Query, Scope], Part]
-    relations: Callable[[tuple[Relation, ...], Scope], Part]
+    query: Callable[[Query, CteScope], Part]
+    relations: Callable[[tuple[Relation, ...], CteScope], Part]
 
     def placed(self, part: Part, name: str, index: int) -> Part:
         """Note what the user wrote for a part."""
@@ -45,7 +45,7 @@ class Lowerings:
         return part
 
 
-def item_part(lowerings: Lowerings, item: Item, scope: Scope) -> Part:
+def item_part(lowerings: Lowerings, item: Item, scope: CteScope) -> Part:
     """Something in FROM, with its alias.
 
     Raises:
@@ -65,7 +65,7 @@ def item_part(lowerings: Lowerings, item: Item, scope: Scope) -> Part:
     return aliased(lowerings, item, part)
 
 
-def _is_relation(lowerings: Lowerings, item: Item, scope: Scope) -> bool:
+def _is_relation(lowerings: Lowerings, item: Item, scope: CteScope) -> bool:
     """Whether an item without state is a relation by itself, without any text."""
     if item.relations or table_of(lowerings, item) is not None:
         return True
@@ -73,7 +73,7 @@ def _is_relation(lowerings: Lowerings, item: Item, scope: Scope) -> bool:
     return len(item.names) == 1 and item.names[0] in lowerings.externals and not is_cte
 
 
-def core_part(lowerings: Lowerings, item: Item, scope: Scope) -> Part:
+def core_part(lowerings: Lowerings, item: Item, scope: CteScope) -> Part:
     """What an item reads, with its watermark, without its alias."""
     part = _read_part(lowerings, item, scope)
     if item.watermark is None:
@@ -108,7 +108,7 @@ def own_name(lowerings: Lowerings, item: Item) -> str | None:
     return next(identifier_value(token) for token in scan(alias) if token.kind is TokenKind.QUOTED)
 
 
-def _read_part(lowerings: Lowerings, item: Item, scope: Scope) -> Part:
+def _read_part(lowerings: Lowerings, item: Item, scope: CteScope) -> Part:
     if item.query is not None:
         return lowerings.query(item.query, scope)
     if item.relations:

@@ -8,8 +8,8 @@ from millpond.engine.connect.lowering.items import Lowerings, item_part
 from millpond.engine.connect.lowering.parts import Part
 from millpond.engine.connect.lowering.refusals import refused
 from millpond.engine.connect.lowering.relations import Join, Relation
-from millpond.engine.connect.lowering.scopes import Scope
 from millpond.engine.connect.lowering.spans import Span, top_level
+from millpond.engine.connect.lowering.streams import CteScope
 
 _TYPES = {
     (): proto.Join.JOIN_TYPE_INNER,
@@ -29,7 +29,7 @@ _NOT_IN_ON = frozenset({"PIVOT", "UNPIVOT"})
 def relations_part(
     lowerings: Lowerings,
     relations: tuple[Relation, ...],
-    scope: Scope,
+    scope: CteScope,
     *,
     where: Span | None = None,
 ) -> Part:
@@ -62,7 +62,7 @@ def takes_where(relations: tuple[Relation, ...]) -> bool:
 
 
 def _relation(
-    lowerings: Lowerings, relation: Relation, scope: Scope, *, where: Span | None
+    lowerings: Lowerings, relation: Relation, scope: CteScope, *, where: Span | None
 ) -> Part:
     found = item_part(lowerings, relation.item, scope)
     for join in relation.joins:
@@ -72,7 +72,7 @@ def _relation(
 
 
 def _joined(
-    lowerings: Lowerings, left: Part, join: Join, scope: Scope, *, where: Span | None
+    lowerings: Lowerings, left: Part, join: Join, scope: CteScope, *, where: Span | None
 ) -> Part:
     words = tuple(word for word in join.words if word != "OUTER")
     join_type = _TYPES.get(words)

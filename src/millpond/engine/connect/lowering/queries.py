@@ -24,9 +24,9 @@ from millpond.engine.connect.lowering.joins import relations_part
 from millpond.engine.connect.lowering.parameters import Parameters
 from millpond.engine.connect.lowering.parts import Part
 from millpond.engine.connect.lowering.refusals import refused
-from millpond.engine.connect.lowering.scopes import Scope, Streams
 from millpond.engine.connect.lowering.selects import select_part
 from millpond.engine.connect.lowering.spans import Span
+from millpond.engine.connect.lowering.streams import CteScope, Streams
 from millpond.engine.connect.lowering.texts import Texts
 from millpond.engine.connect.operators import Source
 from millpond.engine.protocol import TableRead
@@ -70,7 +70,7 @@ def keeps_state(
     """Whether a text holds an operator that keeps state over a stream, as far as it can be read."""
     if analysis.tree is None:
         return False
-    return _streams(analysis, externals, reads_stream).keeps_state(_query(analysis), Scope())
+    return _streams(analysis, externals, reads_stream).keeps_state(_query(analysis), CteScope())
 
 
 def lowered(
@@ -94,7 +94,7 @@ def lowered(
     parts = {name: Part(each.relation, each.sources) for name, each in externals.items()}
     texts = Texts(analysis, streams, parameters, parts)
     lowering = _Lowering(analysis, streams, texts, parts)
-    part = lowering.query(_query(analysis), Scope())
+    part = lowering.query(_query(analysis), CteScope())
     return Lowered(part.relation, part.sources, lowering.places)
 
 
@@ -138,7 +138,7 @@ class _Lowering:
             relations=lambda relations, scope: relations_part(self._lowerings, relations, scope),
         )
 
-    def query(self, query: Query, scope: Scope) -> Part:
+    def query(self, query: Query, scope: CteScope) -> Part:
         """A query's rows."""
         scope_inside = scope.inside(query)
         if not self._streams.keeps_state(query, scope):
@@ -151,7 +151,7 @@ class _Lowering:
             part = part.united(self._term(term, scope_inside), by_name=operator.by_name)
         return self._with_tail(query, part)
 
-    def _term(self, term: Term, scope: Scope) -> Part:
+    def _term(self, term: Term, scope: CteScope) -> Part:
         if isinstance(term, Nested):
             return self.query(term.query, scope)
         if isinstance(term, Select):

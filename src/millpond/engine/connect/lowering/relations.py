@@ -14,7 +14,7 @@ from millpond.engine.connect.lowering.spans import (
     separated,
     top_level,
 )
-from millpond.engine.sqltext.blocks import Outline
+from millpond.engine.sqltext.blocks import QUERY_STARTS, SET_OPERATIONS, Outline
 from millpond.engine.sqltext.streams import name_end
 from millpond.sql.tokens import TokenKind, keywords
 
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from millpond.engine.connect.lowering.grammar import Query
 
 _JOIN_WORDS = keywords("INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI NATURAL")
-_QUERY_STARTS = keywords("SELECT WITH FROM VALUES TABLE")
-_AFTER_QUERY = keywords(
-    "UNION EXCEPT MINUS INTERSECT ORDER SORT CLUSTER DISTRIBUTE WINDOW LIMIT OFFSET"
-)
+# Clauses that belong to a whole query, not to its last SELECT.
+TAIL = keywords("ORDER SORT CLUSTER DISTRIBUTE WINDOW LIMIT OFFSET")
 _EXTRAS = keywords("TABLESAMPLE REPEATABLE PIVOT UNPIVOT")
 
 
@@ -199,12 +197,12 @@ class RelationReader:
 
     def _is_query(self, span: Span) -> bool:
         outline = self._outline
-        if outline.word(span.start) in _QUERY_STARTS:
+        if outline.word(span.start) in QUERY_STARTS:
             return True
         if outline.word(span.start) != "(":
             return False
         behind = outline.closing(span.start) + 1
-        ends = behind >= span.end or outline.word(behind) in _AFTER_QUERY
+        ends = behind >= span.end or outline.word(behind) in SET_OPERATIONS | TAIL
         return ends and self._is_query(inside(outline, span.start))
 
     def _finished(self, span: Span, core: Span, **known: object) -> Item:

@@ -29,9 +29,9 @@ from millpond.engine.connect.lowering.laterals import (
 from millpond.engine.connect.lowering.parts import Part
 from millpond.engine.connect.lowering.refusals import refused
 from millpond.engine.connect.lowering.relations import Item
-from millpond.engine.connect.lowering.scopes import Scope
 from millpond.engine.connect.lowering.select_items import select_item
 from millpond.engine.connect.lowering.spans import Span
+from millpond.engine.connect.lowering.streams import CteScope
 from millpond.engine.connect.lowering.texts import Replacement
 from millpond.engine.sqltext.binding import quoted
 from millpond.engine.sqltext.references import TableReference
@@ -51,7 +51,7 @@ class _Named:
     table: TableReference | None = None
 
 
-def select_part(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
+def select_part(lowerings: Lowerings, select: Select, scope: CteScope) -> Part:
     """The rows of a SELECT.
 
     Raises:
@@ -77,7 +77,7 @@ def _gives_window(lowerings: Lowerings, select: Select) -> bool:
     ) and not any(_subquery_in(lowerings, span) for span in select.items)
 
 
-def _text(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
+def _text(lowerings: Lowerings, select: Select, scope: CteScope) -> Part:
     """A SELECT that stays text, without its DISTINCT where that keeps state."""
     streams = lowerings.streams.items(select, scope)
     named = _named(lowerings, streams, scope, where=_early_where(lowerings, select))
@@ -101,7 +101,7 @@ def _early_where(lowerings: Lowerings, select: Select) -> Span | None:
 
 
 def _named(
-    lowerings: Lowerings, streams: Sequence[Item], scope: Scope, *, where: Span | None
+    lowerings: Lowerings, streams: Sequence[Item], scope: CteScope, *, where: Span | None
 ) -> _Named:
     """A name for the one of a text's streams that keeps state, if one does.
 
@@ -144,7 +144,7 @@ def _last_name(lowerings: Lowerings, item: Item) -> str:
     return name
 
 
-def _taken_apart(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
+def _taken_apart(lowerings: Lowerings, select: Select, scope: CteScope) -> Part:
     """A SELECT every clause of which becomes a step."""
     _check_clauses(lowerings, select)
     if _reads_one_item(select) and (select.laterals or _has_subquery(lowerings, select)):
@@ -167,7 +167,7 @@ def _reads_one_item(select: Select) -> bool:
     return len(select.relations) == 1 and not select.relations[0].joins
 
 
-def _rows_by_text(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
+def _rows_by_text(lowerings: Lowerings, select: Select, scope: CteScope) -> Part:
     """FROM with one item, LATERAL VIEW and WHERE as text, under the name of the item."""
     item = select.relations[0].item
     streams = lowerings.streams.items(select, scope)
@@ -184,7 +184,7 @@ def _rows_by_text(lowerings: Lowerings, select: Select, scope: Scope) -> Part:
     return aliased(lowerings, item, part)
 
 
-def _rows_by_steps(lowerings: Lowerings, select: Select, scope: Scope) -> tuple[Part, Laterals]:
+def _rows_by_steps(lowerings: Lowerings, select: Select, scope: CteScope) -> tuple[Part, Laterals]:
     """FROM, LATERAL VIEW and WHERE as relations that keep the names of their tables."""
     where = next(iter(_bodies(select, {"WHERE"})), None)
     _check_subqueries(lowerings, [*select.laterals, *_bodies(select, {"WHERE"}), *_ons(select)])

@@ -14,8 +14,8 @@ from sqlglot import exp
 from millpond.engine.connect.lowering.parameters import Parameters
 from millpond.engine.connect.lowering.parts import Part, text_of
 from millpond.engine.connect.lowering.refusals import refused
-from millpond.engine.connect.lowering.scopes import Scope, Streams, Visible
 from millpond.engine.connect.lowering.spans import Span, name_at
+from millpond.engine.connect.lowering.streams import CteScope, Streams, Visible
 from millpond.engine.sqltext.analysis import TextAnalysis, analyse
 from millpond.engine.sqltext.binding import column_edits
 from millpond.engine.sqltext.parsing import identifiers
@@ -69,7 +69,7 @@ class Texts:
     def query(
         self,
         kept: Span,
-        scope: Scope,
+        scope: CteScope,
         *,
         opening: str = "",
         replacements: Sequence[Replacement] = (),
@@ -151,7 +151,7 @@ class Texts:
                     yield _put(tokens[at + 1], "RECURSIVE")
             last = at
 
-    def _needed(self, kept: Span, replaced: Sequence[Span], scope: Scope) -> list[Visible]:
+    def _needed(self, kept: Span, replaced: Sequence[Span], scope: CteScope) -> list[Visible]:
         """The CTEs that a part names, and those that these name, in the order of the text."""
         found: dict[int, Visible] = {}
         todo = [(kept, scope)]

@@ -24,23 +24,23 @@ class Visible:
     """
 
     cte: Cte
-    scope: Scope
+    scope: CteScope
     clause: With
 
 
 @dataclass(frozen=True)
-class Scope:
-    """The CTEs that a query can name, from the outermost in."""
+class CteScope:
+    """The CTEs that a part of a query can name, from the outermost in."""
 
     ctes: tuple[Visible, ...] = ()
 
-    def inside(self, query: Query) -> Scope:
+    def inside(self, query: Query) -> CteScope:
         """What can be named behind the WITH of a query."""
         scope = self
         for cte in query.ctes.ctes if query.ctes else ():
             assert query.ctes is not None
             # A recursive query may name itself, which has no end here: over streams it is refused.
-            scope = Scope((*scope.ctes, Visible(cte, scope, query.ctes)))
+            scope = CteScope((*scope.ctes, Visible(cte, scope, query.ctes)))
         return scope
 
     def find(self, name: str) -> Visible | None:
@@ -73,14 +73,14 @@ class Streams:
             reference.name_start: reads_stream(reference.read) for reference in analysis.references
         }
 
-    def query(self, query: Query, scope: Scope) -> bool:
+    def query(self, query: Query, scope: CteScope) -> bool:
         """Whether a query's rows are a stream."""
         if query.span not in self._streaming:
             inside = scope.inside(query)
             self._streaming[query.span] = any(self._term(term, inside) for term in query.terms)
         return self._streaming[query.span]
 
-    def keeps_state(self, query: Query, scope: Scope) -> bool:
+    def keeps_state(self, query: Query, scope: CteScope) -> bool:
         """Whether state over a stream is kept anywhere in what a query gives its rows from."""
         if query.span not in self._keeping:
             inside = scope.inside(query)
@@ -95,11 +95,11 @@ class Streams:
         # Without ALL, a union compares rows, as the other set operations do.
         return limited or any(not operator.is_all for operator in query.operators)
 
-    def items(self, select: Select, scope: Scope) -> list[Item]:
+    def items(self, select: Select, scope: CteScope) -> list[Item]:
         """Those of a SELECT's tables and subqueries that are streams, joins in parentheses open."""
         return [item for item in self._open_items(select.relations) if self.item(item, scope)]
 
-    def item(self, item: Item, scope: Scope) -> bool:
+    def item(self, item: Item, scope: CteScope) -> bool:
         """Whether the rows of something in FROM are a stream."""
         if item.query is not None:
             return self.query(item.query, scope)
@@ -114,7 +114,7 @@ class Streams:
         is_external = len(item.names) == 1 and self._externals.get(item.names[0], False)
         return self._tables.get(start, is_external)
 
-    def item_keeps_state(self, item: Item, scope: Scope) -> bool:
+    def item_keeps_state(self, item: Item, scope: CteScope) -> bool:
         """Whether state is kept inside something in FROM."""
         if item.watermark is not None and self.item(item, scope):
             return True
@@ -127,7 +127,7 @@ class Streams:
         found = self.cte(item, scope)
         return found is not None and self.keeps_state(found.cte.query, found.scope)
 
-    def cte(self, item: Item, scope: Scope) -> Visible | None:
+    def cte(self, item: Item, scope: CteScope) -> Visible | None:
         """The CTE that something in FROM names, if it does."""
         return scope.find(item.names[0]) if len(item.names) == 1 else None
 
@@ -156,12 +156,12 @@ class Streams:
                 is_open = item.relations and item.alias is None and item.watermark is None
                 yield from self._open_items(item.relations) if is_open else (item,)
 
-    def _term(self, term: Term, scope: Scope) -> bool:
+    def _term(self, term: Term, scope: CteScope) -> bool:
         if isinstance(term, Select):
             return bool(self.items(term, scope))
         return isinstance(term, Nested) and self.query(term.query, scope)
 
-    def _term_keeps_state(self, term: Term, scope: Scope) -> bool:
+    def _term_keeps_state(self, term: Term, scope: CteScope) -> bool:
         if isinstance(term, Nested):
             return self.keeps_state(term.query, scope)
         if not isinstance(term, Select):
