@@ -201,6 +201,20 @@ class TestKeys:
         found = analysed(using=["k", "S"])
         assert keys(found) == [("k", "=", "k"), ("S", "=", "S")]
 
+    def test_columns_that_using_names_may_have_two_types(self, analysed, side):
+        right = side("y", columns="k BIGINT, s STRING")
+        assert keys(analysed(using=["k", "s"], right=right)) == [
+            ("k::bigint", "=", "k"),
+            ("s", "=", "s"),
+        ]
+
+    def test_names_that_both_sides_have_may_have_two_types(self, analysed, side, spark):
+        a, b = spark.table("a"), spark.table("b")
+        left = side("x", plan_id=a._plan._plan_id)
+        right = side("y", columns="k BIGINT", plan_id=b._plan._plan_id)
+        condition = (a.k == b.k).to_plan(spark.client)
+        assert keys(analysed(condition, left=left, right=right)) == [("k::bigint", "=", "k")]
+
     @pytest.mark.parametrize(
         ("left", "right", "common"),
         [

@@ -99,11 +99,11 @@ class Scope:
             for part in parts
         ]
         if not self.needs_row_numbers:
-            return _identified(relations[0], self.plan_ids)
+            return identified(relations[0], self.plan_ids)
         whole = proto.Relation()
         whole.drop.input.CopyFrom(reduce(_beside, relations))
         whole.drop.column_names.append(ROW_COLUMN)
-        return _identified(whole, self.plan_ids)
+        return identified(whole, self.plan_ids)
 
 
 def scope_of(relation: Any, names: ColumnNames) -> Scope:
@@ -114,14 +114,14 @@ def scope_of(relation: Any, names: ColumnNames) -> Scope:
     found = _Reader(names).scope(relation)
     columns = tuple(names(relation))
     if tuple(column.lower() for column in found.columns) != tuple(map(str.lower, columns)):
-        return Scope((Part(columns),), _own_plan_id(relation))
+        return Scope((Part(columns),), own_plan_id(relation))
     return found
 
 
 def plan_ids(relation: Any) -> frozenset[int]:
     """The numbers of a relation's DataFrame and of those that it is made of."""
     below = (plan_ids(child) for child in input_relations(relation))
-    return _own_plan_id(relation).union(*below)
+    return own_plan_id(relation).union(*below)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class _Reader:
     def scope(self, relation: Any) -> Scope:
         kind = relation.WhichOneof("rel_type")
         node = getattr(relation, kind)
-        own = _own_plan_id(relation)
+        own = own_plan_id(relation)
         if kind in _SAME_SCOPE:
             found = self.scope(node.input)
         elif kind == "join":
@@ -269,10 +269,10 @@ def _part(rows: Any, part: Part, names: Sequence[str], number: str | None) -> An
         aliased.subquery_alias.alias, qualifier = part.alias
         aliased.subquery_alias.qualifier.extend(qualifier)
         relation = aliased
-    return _identified(relation, part.plan_ids)
+    return identified(relation, part.plan_ids)
 
 
-def _identified(relation: Any, plan_ids: Collection[int]) -> Any:
+def identified(relation: Any, plan_ids: Collection[int]) -> Any:
     """The relation under every one of the numbers: each needs a step of its own."""
     for plan_id in sorted(plan_ids):
         step = proto.Relation()
@@ -293,7 +293,8 @@ def _beside(left: Any, right: Any) -> Any:
     return relation
 
 
-def _own_plan_id(relation: Any) -> frozenset[int]:
+def own_plan_id(relation: Any) -> frozenset[int]:
+    """The number of the DataFrame that a relation is, where it has one."""
     return frozenset({relation.common.plan_id} if relation.common.HasField("plan_id") else ())
 
 

@@ -32,7 +32,14 @@ from millpond.engine.connect.expressions import called, named
 from millpond.engine.connect.failures import analysing, running
 from millpond.engine.connect.messages import input_relations
 from millpond.engine.connect.plan import ConnectPlan
-from millpond.engine.connect.scope import ROW_COLUMN, NamesUsed, Scope, scope_of
+from millpond.engine.connect.scope import (
+    ROW_COLUMN,
+    NamesUsed,
+    Scope,
+    identified,
+    own_plan_id,
+    scope_of,
+)
 from millpond.engine.embedded.inputs import empty_relation, parquet_relation
 from millpond.engine.embedded.planning import check_planned
 from millpond.engine.embedded.staging import write_parquet
@@ -139,6 +146,7 @@ class Execution:
             self._filter_early(child)
 
     def _resolve(self, relation: Any) -> None:
+        assert self._used is not None
         met_before = len(self.delays_us)
         for child in input_relations(relation):
             self._resolve(child)
@@ -147,7 +155,8 @@ class Execution:
         if cut is not None:
             node = relation.hint.input
             operation = self._operations[node.WhichOneof("rel_type")]
-            relation.CopyFrom(operation(self, cut, node))
+            used = own_plan_id(node) & self._used.plan_ids.keys()
+            relation.CopyFrom(identified(operation(self, cut, node), used))
         else:
             mark_windows(relation, self.column)
 

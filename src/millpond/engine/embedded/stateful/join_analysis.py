@@ -31,7 +31,7 @@ from pyspark.sql.types import (
 )
 
 from millpond.engine.connect.conditions import Comparator, Comparison, comparisons, conjuncts
-from millpond.engine.connect.expressions import called, cast
+from millpond.engine.connect.expressions import cast, named, text_expression
 from millpond.engine.connect.row_expressions import follows_from_row
 from millpond.engine.embedded.stateful.join_input import JoinInput
 from millpond.engine.embedded.stateful.time_bounds import Due, constant_lag_us, due, earliest
@@ -216,10 +216,14 @@ class _Analysis:
                 return None
         project = proto.Relation()
         both = project.project.input.join
-        both.left.CopyFrom(self._join.left)
-        both.right.CopyFrom(self._join.right)
         both.join_type = proto.Join.JOIN_TYPE_CROSS
-        project.project.expressions.append(called("coalesce", comparison.left, comparison.right))
+        for side, source, name, expression in (
+            (both.left, self._join.left, "own", comparison.left),
+            (both.right, self._join.right, "other", comparison.right),
+        ):
+            side.project.input.CopyFrom(source)
+            side.project.expressions.append(named(expression, name))
+        project.project.expressions.append(text_expression("coalesce(own, other)"))
         try:
             schema: StructType = self._client.schema(proto.Plan(root=project))
         except PySparkException:

@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType
 
 from millpond import state
 from millpond.engine.connect.cuts import Cut
-from millpond.engine.connect.expressions import called, fingerprint
+from millpond.engine.connect.expressions import called, fingerprint, literal
 from millpond.engine.connect.scope import ROW_COLUMN, plan_ids
 from millpond.engine.embedded.stateful.descriptions import columns_of
 from millpond.engine.embedded.stateful.event_time import behind_us, further_behind, late_by
@@ -31,7 +31,12 @@ from millpond.engine.embedded.stateful.execution import (
     row_numbers,
     with_columns,
 )
-from millpond.engine.embedded.stateful.join_analysis import JoinAnalysis, SideAnalysis, analyse
+from millpond.engine.embedded.stateful.join_analysis import (
+    JoinAnalysis,
+    JoinKey,
+    SideAnalysis,
+    analyse,
+)
 
 _OUTER: Mapping[Any, tuple[state.SideName, ...]] = {
     proto.Join.JOIN_TYPE_INNER: (),
@@ -98,14 +103,20 @@ def _cut_side(
     side: SideAnalysis = getattr(found, name)
     helpers = {}
     for index, key in enumerate(side.keys):
-        # In a struct, null is a value: it matches null.
-        value = called("struct", key.expression) if key.is_null_safe else key.expression
-        helpers[_KEY.format(index=index)] = value
+        helpers[_KEY.format(index=index)] = _key(key)
     if side.due is not None:
         helpers[_DUE] = side.due.expression
     if side.conditions:
         helpers[_MATCHABLE] = reduce(partial(called, "and"), side.conditions)
     return execution.cut(cut, relation, name=name, helpers=helpers, is_kept=True)
+
+
+def _key(key: JoinKey) -> Any:
+    """A key by which rows are found: in a struct, null is a value, and matches null."""
+    if not key.is_null_safe:
+        return key.expression
+    # By a name of its own: a struct of a column takes that column's, and the sides' may differ.
+    return called("named_struct", literal("value"), key.expression)
 
 
 def _check(cut: Cut, found: JoinAnalysis, outer: frozenset[state.SideName]) -> None:
