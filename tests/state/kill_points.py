@@ -6,7 +6,6 @@ which the wrong rows came out, what came out.
 
 import json
 import os
-import signal
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -16,41 +15,9 @@ import duckdb  # noqa: F401 - so that no child has to
 from millpond.delta import connect
 from millpond.state import FlowState, compaction, flow_state
 from millpond.storage import LocalStore
+from tests.deadly_store import DeadlyStore, in_child
 
 BATCHES = 3
-
-
-class DeadlyStore(LocalStore):
-    """Kills the process at the n-th moment: each call has one before and one after its work."""
-
-    def __init__(self, moments):
-        self.moments_left = moments
-
-    def pass_moment(self):
-        self.moments_left -= 1
-        if self.moments_left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def _step(self, method, *arguments):
-        self.pass_moment()
-        result = getattr(LocalStore, method)(self, *arguments)
-        self.pass_moment()
-        return result
-
-    def read(self, path):
-        return self._step("read", path)
-
-    def list(self, folder):
-        return self._step("list", folder)
-
-    def put(self, path, data):
-        return self._step("put", path, data)
-
-    def sync(self, paths):
-        return self._step("sync", paths)
-
-    def remove(self, path):
-        return self._step("remove", path)
 
 
 def run_flow(folder, store):
@@ -75,22 +42,6 @@ def run_flow(folder, store):
             store.pass_moment()
             state.prune(committed=number)
     return batches
-
-
-def in_child(work):
-    """Run `work` in a child process; return whether it lived to the end."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if status not in {0, -signal.SIGKILL}:
-        raise SystemExit(f"a child ended with {status}")
-    return status == 0
 
 
 def main(folder):

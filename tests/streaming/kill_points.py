@@ -5,49 +5,14 @@ which the rows came out wrong, what came out.
 """
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 
 import pyarrow.parquet  # noqa: F401 - so that no child has to
 import pyspark.sql.types  # noqa: F401 - likewise
 
-from millpond.storage import LocalStore
+from tests.deadly_store import DeadlyStore, in_child
 from tests.streaming.toy_flow import Stream
-
-
-class DeadlyStore(LocalStore):
-    """Kills the process at the n-th moment: each call has one before and one after its work."""
-
-    def __init__(self, moments):
-        self.moments_left = moments
-
-    def pass_moment(self):
-        self.moments_left -= 1
-        if self.moments_left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def _step(self, method, *arguments):
-        self.pass_moment()
-        result = getattr(LocalStore, method)(self, *arguments)
-        self.pass_moment()
-        return result
-
-    def read(self, path):
-        return self._step("read", path)
-
-    def exists(self, path):
-        return self._step("exists", path)
-
-    def list(self, folder):
-        return self._step("list", folder)
-
-    def put_if_absent(self, path, data):
-        return self._step("put_if_absent", path, data)
-
-    def remove(self, path):
-        return self._step("remove", path)
 
 
 class DeadlyStream(Stream):
@@ -63,22 +28,6 @@ class DeadlyStream(Stream):
             store.pass_moment()
 
         self.target.commit = commit_between_moments
-
-
-def in_child(work):
-    """Run `work` in a child process; return whether it lived to the end."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if status not in {0, -signal.SIGKILL}:
-        raise SystemExit(f"a child ended with {status}")
-    return status == 0
 
 
 def main(table, folder, rows_expected):
