@@ -49,7 +49,7 @@ def _replace(relation: Any) -> None:
         return
     names = join.right.to_df.column_names if join.right.WhichOneof("rel_type") == "to_df" else ()
     rows = _projected(relation, called(name, *function.arguments), names)
-    if join.HasField("join_condition"):
+    if _has_condition(join):
         filtered = proto.Relation()
         filtered.filter.input.CopyFrom(rows)
         filtered.filter.condition.CopyFrom(join.join_condition)
@@ -64,9 +64,14 @@ def _generator(name: str, join: Any) -> str | None:
         return None
     if join.join_type in _INNER:
         return name
-    if join.join_type != proto.Join.JOIN_TYPE_LEFT_OUTER or join.HasField("join_condition"):
+    if join.join_type != proto.Join.JOIN_TYPE_LEFT_OUTER or _has_condition(join):
         return None
     return _OUTER.get(name, name)
+
+
+def _has_condition(join: Any) -> bool:
+    """Whether a join has a condition that is not simply true, as SQL's left join must have one."""
+    return join.HasField("join_condition") and not join.join_condition.literal.boolean
 
 
 def _projected(relation: Any, generator: Any, names: Sequence[str]) -> Any:

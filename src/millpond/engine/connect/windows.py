@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from millpond.sql.tokens import Token, TokenKind, identifier_value, scan, string
 
 SESSION_WINDOW = "session_window"
 _NAMES = frozenset({"window", SESSION_WINDOW})
+_NAME_KINDS = frozenset({TokenKind.WORD, TokenKind.QUOTED})
 
 
 @dataclass(frozen=True)
@@ -55,18 +56,37 @@ def window_of(expression: Any) -> TimeWindow | None:
     return None
 
 
-def named_window(text: str) -> tuple[TimeWindow, str] | None:
-    """The call of `window` that a text is, and the name of the column that it gives."""
+def named_time(text: str) -> tuple[TimeWindow, str | None] | None:
+    """The call of `window` or `window_time` that a text is, and the name that it gives."""
     tokens = list(scan(text))
-    found = next(_calls(text), None)
-    if found is None or found.first != 0 or found.window.is_session:
+    found = next(_calls(text, frozenset({"window", "window_time"})), None)
+    if found is None or found.first != 0:
         return None
-    behind = tokens[found.last + 1 :]
-    if behind and behind[0].word == "AS":
-        behind = behind[1:]
-    if len(behind) > 1 or (behind and behind[0].kind not in {TokenKind.WORD, TokenKind.QUOTED}):
+    named, name = _name_behind(tokens[found.last + 1 :])
+    return (found.window, name) if named else None
+
+
+def named_column(text: str) -> tuple[str, str] | None:
+    """The column that a text is, without a table's name, and what it is called."""
+    tokens = list(scan(text))
+    if not tokens or tokens[0].kind not in _NAME_KINDS:
         return None
-    return found.window, identifier_value(behind[0]) if behind else found.window.function
+    named, name = _name_behind(tokens[1:])
+    column = identifier_value(tokens[0])
+    return (column, name or column) if named else None
+
+
+def _name_behind(tokens: Sequence[Token]) -> tuple[bool, str | None]:
+    """Whether tokens are a name, with or without AS, or nothing; and the name."""
+    if tokens and tokens[0].word == "AS":
+        tokens = tokens[1:]
+        if not tokens:
+            return False, None
+    if not tokens:
+        return True, None
+    if len(tokens) > 1 or tokens[0].kind not in _NAME_KINDS:
+        return False, None
+    return True, identifier_value(tokens[0])
 
 
 def replace_windows(expression: Any, window: TimeWindow, column: str) -> None:
@@ -124,11 +144,11 @@ class _Call:
         return (self.first, self.last) == (first, last)
 
 
-def _calls(text: str) -> Iterator[_Call]:
+def _calls(text: str, names: Collection[str] = _NAMES) -> Iterator[_Call]:
     tokens = list(scan(text))
     for index, token in enumerate(tokens[:-1]):
         name = token.text.lower()
-        if token.kind is not TokenKind.WORD or name not in _NAMES:
+        if token.kind is not TokenKind.WORD or name not in names:
             continue
         if tokens[index + 1].word != "(":
             continue

@@ -72,7 +72,8 @@ def _gives_window(lowerings: Lowerings, select: Select) -> bool:
     """Whether a column is a window of time, by which a query around this one may group or join."""
     outline = lowerings.analysis.outline
     return any(
-        outline.word(span.start) == "WINDOW" and outline.word(span.start + 1) == "("
+        outline.word(span.start) in {"WINDOW", "WINDOW_TIME"}
+        and outline.word(span.start + 1) == "("
         for span in select.items
     ) and not any(_subquery_in(lowerings, span) for span in select.items)
 

@@ -23,6 +23,7 @@ from millpond.engine.embedded.stateful.event_time import (
     WINDOW,
     Marks,
     behind_us,
+    mark_columns,
     marks_of,
     with_event_time,
 )
@@ -78,6 +79,7 @@ def aggregate(execution: Execution, cut: Cut, relation: Any) -> Any:
     found.aggregate.input.CopyFrom(execution.rows(rows, files, carried=[window]))
     for expression in found.aggregate.aggregate_expressions:
         replace_windows(expression, grouping.window, name)
+    mark_columns(found.aggregate.aggregate_expressions, name, grouping.marks)
     for expression in found.aggregate.grouping_expressions:
         is_alias = expression.WhichOneof("expr_type") == "alias"
         is_window = window_of(expression) is not None

@@ -7,14 +7,14 @@ aliases, joins and unions, but not through functions: for windows it is set here
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pyspark.sql.connect import proto
 from pyspark.sql.types import StructField, StructType
 
 from millpond.engine.connect.expressions import digest, fingerprint
-from millpond.engine.connect.windows import named_window
+from millpond.engine.connect.windows import named_column, named_time
 from millpond.names import quote_identifier
 
 # That a column is an event time, and how much later than for others an operator must take the
@@ -90,11 +90,28 @@ def mark_windows(relation: Any, column: Column) -> None:
                 _mark(alias, _marks_of_window(alias.expr, below, column))
 
 
+def mark_columns(expressions: Iterable[Any], column: str, found: Marks) -> None:
+    """Mark those expressions that are a column of event time, in place."""
+    for expression in expressions:
+        if expression.WhichOneof("expr_type") != "expression_string":
+            continue
+        named = named_column(expression.expression_string.expression)
+        if named is not None and named[0].lower() == column.lower():
+            reference = expression.alias.expr.unresolved_attribute
+            reference.unparsed_identifier = quote_identifier(column)
+            expression.alias.name.append(named[1])
+            _mark(expression.alias, found)
+
+
 def marks_of(expression: Any, below: Any, column: Column) -> Marks:
     """The marks of an event time; none for what is no event time."""
     if _is_window(expression):
         found = marks_of(expression.unresolved_function.arguments[0], below, column)
         return _with_window(found, fingerprint(expression))
+    if expression.WhichOneof("expr_type") == "expression_string":
+        named = named_time(expression.expression_string.expression)
+        if named is not None:
+            return _with_window(marks_of(named[0].arguments[0], below, column), named[0].form)
     metadata = column(below, expression).metadata
     return {key: metadata[key] for key in _MARKS & metadata.keys()} if WATERMARK in metadata else {}
 
@@ -135,15 +152,17 @@ def _mark_expression(expression: Any, below: Any, column: Column) -> None:
 
 
 def _mark_text(expression: Any, below: Any, column: Column) -> None:
-    """Mark a window that is text, with or without a name behind it."""
-    named = named_window(expression.expression_string.expression)
+    """Mark a window that is text, with a name behind it or its own."""
+    named = named_time(expression.expression_string.expression)
     if named is None:
         return
     window, name = named
+    if name is None and window.function != "window":
+        return
     found = marks_of(window.arguments[0], below, column)
     if found:
         expression.alias.expr.CopyFrom(window.call)
-        expression.alias.name.append(name)
+        expression.alias.name.append(name or window.function)
         _mark(expression.alias, _with_window(found, window.form))
 
 
