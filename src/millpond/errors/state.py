@@ -47,6 +47,13 @@ class StateUnreadableError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_operator(cls, operator: str, *, reason: str) -> Self:
+        return cls(
+            f"What {operator} keeps between batches can't be read: {reason.splitlines()[0]}.",
+            hint=f"bring the files of the checkpoint back from a copy, or run {FULL_REFRESH}",
+        )
+
+    @classmethod
     def from_format(cls, path: Path, *, found: object, known: int) -> Self:
         return cls(
             f"The state file {path} is of format {found!r}; this millpond reads format {known}.",

@@ -8,7 +8,8 @@ what can't be done, before any data is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,6 +47,7 @@ from millpond.engine.embedded.staging import write_parquet
 from millpond.engine.embedded.stateful.descriptions import Description, described
 from millpond.engine.embedded.stateful.event_time import mark_windows
 from millpond.engine.protocol import ParquetInput
+from millpond.errors.state import StateUnreadableError
 from millpond.names import path_segment
 from millpond.state import ROW_ID_COLUMN, BatchState
 
@@ -156,7 +158,9 @@ class Execution:
             node = relation.hint.input
             operation = self._operations[node.WhichOneof("rel_type")]
             used = own_plan_id(node) & self._used.plan_ids.keys()
-            relation.CopyFrom(identified(operation(self, cut, node), used))
+            with _reading_state(cut):
+                found = operation(self, cut, node)
+            relation.CopyFrom(identified(found, used))
         else:
             mark_windows(relation, self.column)
 
@@ -279,6 +283,20 @@ class Execution:
                     "which can't be kept between batches",
                     instead="cast it, or leave it out",
                 )
+
+
+@contextmanager
+def _reading_state(cut: Cut) -> Iterator[None]:
+    """Say whose state it is that can't be read."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        # What DuckDB raises for a Parquet file that is torn inside has no class of its own.
+        if type(error) not in {duckdb.Error, duckdb.InvalidInputException}:
+            raise
+        raise StateUnreadableError.from_operator(cut.place.name, reason=str(error)) from error
 
 
 def with_columns(relation: Any, columns: Mapping[str, Any]) -> Any:
