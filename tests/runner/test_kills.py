@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
 import sys
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,12 @@ def check(folder, fed):
     assert folder.rows("gold") == [(expected.total(), total)]
 
 
+def killed_update(folder, call, phase, *arguments):
+    """An update whose process dies at a call of the store, unless it ends before."""
+    command = [sys.executable, PROGRAM, folder.root / "spark-pipeline.yml", str(call), phase]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+
+
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("phase", ["before", "after"])
 @pytest.mark.parametrize(
@@ -68,19 +76,7 @@ def test_killed_at_every_write_and_run_again(folder, phase, refresh):
         new = batch(random_source)
         folder.feed("landing", new)
         fed += [tuple(row.values()) for row in new]
-        process = subprocess.run(
-            [
-                sys.executable,
-                PROGRAM,
-                folder.root / "spark-pipeline.yml",
-                str(call),
-                phase,
-                *refresh,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        process = killed_update(folder, call, phase, *refresh)
         if call == 1 or process.returncode == 0:
             foreign.parent.mkdir(parents=True, exist_ok=True)
             foreign.write_bytes(b"belongs to someone else")
@@ -92,4 +88,102 @@ def test_killed_at_every_write_and_run_again(folder, phase, refresh):
         assert process.returncode == -signal.SIGKILL, process.stderr
         assert folder.run().state is UpdateState.COMPLETED
         check(folder, fed)
+    pytest.fail(f"the update did not end within {MAX_CALLS} calls")
+
+
+STATEFUL = """
+CREATE STREAMING TABLE seen
+FLOW REPLACE USING (id) SEQUENCE BY ts BY NAME SELECT DISTINCT id, ts FROM STREAM(a);
+CREATE STREAMING TABLE timed AS
+SELECT 'met' AS part, a.id, b.id AS other, CAST(NULL AS BIGINT) AS n FROM STREAM(a) JOIN STREAM(b) ON a.id = b.id
+UNION ALL
+SELECT 'outer', x.id, y.id, CAST(NULL AS BIGINT) FROM STREAM(a) WATERMARK ts DELAY OF INTERVAL 1 MINUTE AS x
+LEFT JOIN STREAM(b) WATERMARK ts DELAY OF INTERVAL 1 MINUTE AS y
+ON x.id = y.id AND y.ts BETWEEN x.ts AND x.ts + INTERVAL 5 MINUTES
+UNION ALL
+SELECT 'window' AS part, minute(window.start) AS id, CAST(NULL AS BIGINT) AS other, count(*) AS n
+FROM STREAM(a) WATERMARK ts DELAY OF INTERVAL 1 MINUTE GROUP BY window(ts, '5 minutes');
+"""
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+class Hours:
+    """An hour of events an update, in two streams, and what must have come out of them by then.
+
+    Ids are of the hour. The last event of an hour, at 45 minutes, lets out what is before, and is
+    itself let out by the next hour's. No row is late.
+    """
+
+    def __init__(self):
+        self.seen: list[tuple[object, ...]] = []
+        self.timed: list[tuple[object, ...]] = []
+        self.pending: list[tuple[object, ...]] = []
+        self.hour = 0
+
+    def next(self, folder):
+        base = self.hour * 100
+        # By id: minutes in a, in b. The third come too late for the range of time.
+        events = {1: ([0, 0], [2]), 2: ([3], []), 3: ([7], [20]), 4: ([], [8]), 5: ([11], [11])}
+        a = [(base + n, minute) for n, (minutes, _) in events.items() for minute in minutes]
+        b = [(base + n, minute) for n, (_, minutes) in events.items() for minute in minutes]
+        folder.feed("a", [self._row(*each) for each in [*a, (base + 6, 45)]])
+        folder.feed("b", [self._row(*each) for each in [*b, (base + 7, 45)]])
+        self.seen += {(n, self._time(minute)) for n, minute in [*a, (base + 6, 45)]}
+        in_b = dict(b)
+        self.timed += self.pending
+        for n, minute in a:
+            if n in in_b:
+                self.timed.append(("met", n, n, None))
+            met = n in in_b and minute <= in_b[n] <= minute + 5
+            self.timed.append(("outer", n, n if met else None, None))
+        self.timed += [("window", 0, None, 3), ("window", 5, None, 1), ("window", 10, None, 1)]
+        self.pending = [("outer", base + 6, None, None), ("window", 45, None, 1)]
+        self.hour += 1
+
+    def _time(self, minute):
+        return START + timedelta(hours=self.hour, minutes=minute)
+
+    def _row(self, number, minute):
+        return {"id": number, "ts": self._time(minute)}
+
+
+def orphans(folder):
+    """Files of rows that no version of the state names."""
+    found: set[Path] = set()
+    for state in folder.layout.checkpoints.glob("*/*/state"):
+        versions = [json.loads(path.read_text()) for path in (state / "versions").iterdir()]
+        named = {
+            file["name"]
+            for version in versions
+            for parts in version["rows"].values()
+            for part in parts.values()
+            for run in part["runs"]
+            for file in run
+        }
+        found |= {path for path in (state / "rows").glob("*/*") if path.name not in named}
+    return found
+
+
+@pytest.mark.timeout(1200)
+def test_killed_at_every_write_of_state_and_commits_and_run_again(folder):
+    """Right after a call is as good as before the next: one of both is tried of each."""
+    folder.write("pipeline.sql", STATEFUL)
+    hours = Hours()
+    left_behind = set()
+    for call in range(1, MAX_CALLS):
+        hours.next(folder)
+        phase = ("before", "after")[call % 2]
+        process = killed_update(folder, call, phase, "--within", "state", "--within", "tables")
+        if process.returncode:
+            assert process.returncode == -signal.SIGKILL, process.stderr
+            assert folder.run().state is UpdateState.COMPLETED
+        assert Counter(folder.rows("seen")) == Counter(hours.seen)
+        assert Counter(folder.rows("timed")) == Counter(hours.timed)
+        # What a killed attempt leaves goes with the next batch, at the latest.
+        assert not left_behind & orphans(folder)
+        left_behind = orphans(folder)
+        if process.returncode == 0:
+            assert call > 10
+            assert not left_behind
+            return
     pytest.fail(f"the update did not end within {MAX_CALLS} calls")
