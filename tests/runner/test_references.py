@@ -61,3 +61,33 @@ def test_null_safe_keys_may_have_different_names(fed):
     )
     assert fed.run().problems == ()
     assert fed.rows("joined") == [(1, "x"), (2, None)]
+
+
+def test_a_column_of_using_may_have_two_types(fed):
+    """A row without a match has the type of its own side: it comes out with that of the join."""
+    fed.write(
+        "joined.sql",
+        """
+        CREATE TEMPORARY VIEW few AS
+        SELECT CAST(k AS INT) AS k, timestamp_seconds(k) AS at, v FROM STREAM orders;
+
+        CREATE TEMPORARY VIEW many AS
+        SELECT k + 1 AS k, timestamp_seconds(k + 1) AS at, w FROM STREAM payments
+        UNION ALL SELECT 100000, timestamp_seconds(100000), w FROM STREAM payments;
+
+        CREATE OR REFRESH STREAMING TABLE joined AS SELECT k, v, w
+        FROM STREAM few WATERMARK at DELAY OF INTERVAL 0 SECONDS
+        FULL JOIN STREAM many WATERMARK at DELAY OF INTERVAL 0 SECONDS USING (k, at);
+        """,
+    )
+    fed.run()
+    fed.feed("orders", [{"k": 1000, "v": "y"}])
+    result = fed.run()
+    assert [flow.error for flow in result.flows] == [None]
+    assert fed.rows("joined") == [
+        (1, "x", None),
+        (1, "x", None),
+        (1000, "y", None),
+        (2, None, "x"),
+        (3, None, None),
+    ]

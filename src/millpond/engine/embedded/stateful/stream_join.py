@@ -17,7 +17,14 @@ from pyspark.sql.types import LongType
 
 from millpond import state
 from millpond.engine.connect.cuts import Cut
-from millpond.engine.connect.expressions import called, fingerprint, literal
+from millpond.engine.connect.expressions import (
+    called,
+    cast,
+    fingerprint,
+    literal,
+    named,
+    text_expression,
+)
 from millpond.engine.connect.scope import ROW_COLUMN, plan_ids
 from millpond.engine.embedded.stateful.descriptions import columns_of
 from millpond.engine.embedded.stateful.event_time import behind_us, further_behind, late_by
@@ -196,8 +203,28 @@ class _Joining:
         ]
         join.join.left.CopyFrom(sides[0])
         join.join.right.CopyFrom(sides[1])
-        names = [field.name for field in execution.schema(join).fields]
-        columns = iter(self.joined.names)
-        files_names = [name if name in {_LEFT_ID, _RIGHT_ID} else next(columns) for name in names]
-        rows = with_columns(renamed(join, files_names), {ROW_COLUMN: row_numbers(number)})
+        rows = with_columns(self._as_joined(join), {ROW_COLUMN: row_numbers(number)})
         return execution.write(self.cut, rows, name=f"joined-{number}")
+
+    def _as_joined(self, join: Any) -> Any:
+        """The columns by their names in files, and of the types that the user's join gives.
+
+        A column of USING has that of the left, of the right or of both, as the type of join is.
+        """
+        fields = self.execution.schema(join).fields
+        columns = iter(zip(self.joined.names, self.joined.schema.fields, strict=True))
+        names: list[str] = []
+        project = proto.Relation()
+        for field in fields:
+            if field.name in {_LEFT_ID, _RIGHT_ID}:
+                names.append(field.name)
+                project.project.expressions.append(text_expression(field.name))
+                continue
+            name, wanted = next(columns)
+            names.append(name)
+            column, wanted_type = text_expression(name), wanted.dataType.simpleString()
+            if field.dataType.simpleString() != wanted_type:
+                column = named(cast(column, wanted_type), name)
+            project.project.expressions.append(column)
+        project.project.input.CopyFrom(renamed(join, names))
+        return project
