@@ -147,8 +147,6 @@ def plan_of_relation(
 
 def _with_cuts(plan: ConnectPlan) -> ConnectPlan:
     """The plan with its operators that keep state marked, those in SQL texts made visible."""
-    if not plan.is_streaming:
-        return plan
     found = with_texts_lowered(plan.relation, plan.sources)
     relation = marked(found.relation, found.sources, found.places)
     return replace(plan, relation=relation, sources=found.sources)
