@@ -699,6 +699,14 @@ REFUSED = {
         f"SELECT upper(s) FROM STREAM a {WM} GROUP BY window(ts, '5 minutes'), upper(s)",
         "upper",
     ),
+    "a text named as a window": (
+        f"SELECT 'window', count(*) AS n, k + 1 FROM STREAM a {WM} GROUP BY window(ts, '5 minutes')",
+        "'window'",
+    ),
+    "a column in parentheses": (
+        f"SELECT (k), count(*) FROM STREAM a {WM} GROUP BY window(ts, '5 minutes'), k",
+        "(k)",
+    ),
     "unnamed expression over a lateral view": (
         "SELECT x + 1 FROM STREAM a JOIN STREAM b ON a.k = b.k LATERAL VIEW explode(xs) e AS x",
         "x + 1",

@@ -113,6 +113,7 @@ def _by_name(lowerings: Lowerings, select: Select, part: Part, parts: _Parts) ->
         _check_alias(lowerings, item, parts.keys)
         text, name = _over_keys(lowerings, item, parts.keys), item.alias or item.name
         if name is None:
+            _check_unnamed(lowerings, item)
             columns.append(text)
             continue
         hidden = _ITEM.format(number=number)
@@ -158,6 +159,25 @@ def _check_alias(lowerings: Lowerings, item: SelectItem, keys: Sequence[_Key]) -
             f"GROUP BY {item.alias}, a name that SELECT gives, beside expressions without a name",
             reason="the columns could not be told apart",
             instead="give every expression of SELECT a name with AS",
+        )
+
+
+def _check_unnamed(lowerings: Lowerings, item: SelectItem) -> None:
+    """Raise for what the engine may name as it names a column that is grouped by.
+
+    A text is named by what it says, and parentheses do not count: both would be taken away with
+    the columns grouped by.
+    """
+    outline, span = lowerings.analysis.outline, item.body
+    is_text = span.end - span.start == 1 and outline.tokens[span.start].kind is TokenKind.STRING
+    is_enclosed = outline.word(span.start) == "(" and outline.closing(span.start) == span.end - 1
+    if is_text or is_enclosed:
+        raise refused(
+            lowerings.analysis,
+            span.start,
+            f"{item.text}, without a name, beside GROUP BY",
+            reason="it could not be told from a column that is grouped by",
+            instead="give it a name with AS",
         )
 
 
