@@ -76,6 +76,14 @@ FRAMES = {
         lambda rows, tvf: rows.lateralJoin(tvf.explode(sf.col("xs").outer()), how="left"),
         OUTER,
     ),
+    "left, always": (
+        lambda rows, tvf: rows.lateralJoin(
+            tvf.explode(sf.col("xs").outer()),
+            sf.lit(True),
+            "left",
+        ),
+        OUTER,
+    ),
     "under another name": (
         lambda rows, tvf: rows.lateralJoin(
             tvf.explode_outer(sf.col("xs").outer()).toDF("item")

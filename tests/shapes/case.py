@@ -18,7 +18,7 @@ BEATS = 6
 Cut = tuple[tuple[tuple[int, ...], ...], ...]
 CUTS: Mapping[str, Cut] = {
     "a beat a batch": (((0,), (1,), (2,)), ((3,), (4,), (5,))),
-    "a batch an update": (((0, 1),), ((2,),), ((3,),), ((4, 5),)),
+    "restarts": (((0, 1), (2,)), ((3,),), ((4, 5),)),
     "few and large": (((0, 1, 2), (3, 4)), ((5,),)),
 }
 
@@ -61,7 +61,8 @@ class Case:
             at once. `stream`: the rows are those of Structured Streaming in the same cut.
         expected: The rows of a case judged `batch` that can be told beforehand, in place of what
             Spark says of the whole input.
-        spark_errs: Why Spark's rows are not taken for right; `expected` is, unchecked.
+        spark_errs: Of a case judged `batch`: what Spark does wrong where it streams the query, so
+            that only its rows of the whole input count.
         keys: With `sequence`, the case also runs as a REPLACE USING flow.
     """
 
@@ -74,6 +75,15 @@ class Case:
     spark_errs: str | None = None
     keys: tuple[str, ...] = ()
     sequence: str | None = None
+
+    @property
+    def forms(self) -> list[str]:
+        return [form for form in ("sql", "python") if getattr(self, form) is not None]
+
+    def text(self, form: str) -> str:
+        text = self.sql if form == "sql" else self.python
+        assert text is not None
+        return text
 
 
 def arrow(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:

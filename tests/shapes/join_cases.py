@@ -66,8 +66,8 @@ INNER = [
     ),
     Case(
         "an inner join of two streams with USING",
-        "SELECT * FROM STREAM orders JOIN STREAM(payments) USING (who)",
-        f'{ORDERS}.join({PAYMENTS}, ["who"])',
+        "SELECT * FROM STREAM orders JOIN (SELECT paid, who, pid FROM STREAM(payments)) USING (who)",
+        f'{ORDERS}.join({PAYMENTS}.select("paid", "who", "pid"), ["who"])',
     ),
     Case(
         "an inner join with more than equality",
@@ -77,7 +77,7 @@ INNER = [
     Case(
         "an inner join with the condition in WHERE",
         "SELECT o.id, p.pid FROM STREAM orders o, STREAM payments p WHERE o.who = p.who AND p.paid > 5",
-        f'{ORDERS}.alias("o").crossJoin({PAYMENTS}.alias("p")).where("o.who = p.who AND p.paid > 5").select("o.id", "p.pid")',
+        f'{ORDERS}.alias("o").join({PAYMENTS}.alias("p"), sf.expr("o.who = p.who")).where("p.paid > 5").select("o.id", "p.pid")',
     ),
     Case(
         "an inner join on several keys with NaN and zeros",
@@ -170,13 +170,15 @@ def _outer(name: str, how: str, on: str, **more: object) -> Case:
 TIMED = [
     _outer("inner join in a time range", "inner", BETWEEN, keys=("place",), sequence="clicked"),
     *(_outer(f"left outer join, {name}", "left", on) for name, on in RANGES.items()),
-    *(_outer(f"right outer join, {name}", "right", on) for name, on in RANGES.items()),
-    *(_outer(f"full outer join, {name}", "full", on) for name, on in RANGES.items()),
+    _outer("right outer join", "right", BETWEEN),
+    _outer("right outer join, before and after", "right", RANGES["before and after"]),
+    _outer("right outer join, more conditions", "right", RANGES["more conditions"]),
+    _outer("full outer join", "full", BETWEEN),
+    _outer("full outer join, open ends", "full", RANGES["open ends"]),
     Case(
         "full outer join, null keys",
-        f"SELECT place, who FROM (SELECT * FROM {ADS} WHERE ad IS NULL) a FULL JOIN (SELECT * FROM {CLICKS} WHERE ad IS NULL) c ON {BETWEEN}",
-        f'{PY_ADS}.where("ad IS NULL").join({PY_CLICKS}.where("ad IS NULL"), sf.expr("{BETWEEN}"), "full").select("place", "who")',
-        expected=(("p0", None), (None, "nobody")),
+        f"SELECT place, who FROM {ADS} a FULL JOIN {CLICKS} c ON {BETWEEN} WHERE a.ad IS NULL AND c.ad IS NULL",
+        f'{PY_ADS}.join({PY_CLICKS}, sf.expr("{BETWEEN}"), "full").where("a.ad IS NULL AND c.ad IS NULL").select("place", "who")',
         spark_errs="it takes null keys for equal in full outer joins of streams",
     ),
     Case(

@@ -43,3 +43,7 @@ def plain(value: Any) -> Any:
         case _:
             form = value
     return form
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
