@@ -31,7 +31,7 @@ _PAID_IDS = "SELECT order_id AS id FROM STREAM payments"
 _LIMIT = "SELECT id FROM STREAM orders LIMIT 5"
 
 CHANGES: dict[str, list[tuple[str, str]]] = {
-    "filters and columns above or below an operator": [
+    "filters above or below an operator, columns above it, expressions below it": [
         (_EACH, f"{_EACH} WHERE id > 3"),
         (_EACH, f"SELECT upper(customer) AS customer, 1 AS one FROM ({_EACH})"),
         (_JOIN, f"{_JOIN} WHERE p.method = 'card'"),

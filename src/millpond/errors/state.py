@@ -108,6 +108,7 @@ class StateIncompatibleError(MillpondError, ValueError):
         return cls(
             f"The query of the flow {flow or ''}".rstrip()
             + f" changed so that what it keeps between batches can't be used: {change}.",
-            hint=f"undo the change, or run {FULL_REFRESH}",
+            hint="undo the change (where a source has a new column, name the earlier ones in a "
+            f"subquery), or run {FULL_REFRESH}",
             where=where,
         )
