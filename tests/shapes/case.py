@@ -37,7 +37,7 @@ class StreamTable:
         assert len(self.beats) == BEATS
 
     def rows(self, beats: Sequence[int] = range(BEATS)) -> pa.Table:
-        return arrow(self.schema, [row for beat in beats for row in self.beats[beat]])
+        return _arrow(self.schema, [row for beat in beats for row in self.beats[beat]])
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,10 @@ class StaticTable:
     """A table that is read whole."""
 
     schema: pa.Schema
-    rows: Sequence[tuple[Any, ...]]
+    all: Sequence[tuple[Any, ...]]
+
+    def rows(self) -> pa.Table:
+        return _arrow(self.schema, self.all)
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Case:
         return text
 
 
-def arrow(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+def _arrow(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     return pa.Table.from_pylist(
         [dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema
     )

@@ -6,12 +6,18 @@ Spark, `test_cases.py` on millpond.
 
 from __future__ import annotations
 
-from tests.shapes import distinct_cases, join_cases, stateless_cases, time_cases
+from collections.abc import Mapping, Sequence
 
-CASES = (
-    *stateless_cases.CASES,
-    *distinct_cases.CASES,
-    *join_cases.CASES,
-    *time_cases.CASES,
-)
+from tests.shapes import distinct_cases, join_cases, stateless_cases, time_cases
+from tests.shapes.case import Case
+
+# The cases of a kind run beside each other.
+KINDS: Mapping[str, Sequence[Case]] = {
+    "stateless": stateless_cases.CASES,
+    "distinct": distinct_cases.CASES,
+    "joins": join_cases.CASES,
+    "joins in time": join_cases.TIMED,
+    "time": time_cases.CASES,
+}
+CASES = tuple(case for cases in KINDS.values() for case in cases)
 assert len({case.name for case in CASES}) == len(CASES)

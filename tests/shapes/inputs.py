@@ -5,12 +5,14 @@ Times are of one day, written as `at("10:05")`. Every stream has six beats; see 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
 
-from tests.shapes.case import StaticTable, StreamTable
+from tests.shapes.case import Case, StaticTable, StreamTable
 
 TIME = pa.timestamp("us", tz="UTC")
 NAN = float("nan")
@@ -273,3 +275,10 @@ STREAMS = {
     "shipments": SHIPMENTS,
 }
 STATICS = {"people": PEOPLE, "rates": RATES}
+
+
+def tables_of(cases: Iterable[Case]) -> dict[str, StreamTable | StaticTable]:
+    """The tables that cases name."""
+    tables: dict[str, StreamTable | StaticTable] = {**STREAMS, **STATICS}
+    words = set(re.findall(r"\w+", " ".join(f"{case.sql} {case.python}" for case in cases)))
+    return {name: table for name, table in tables.items() if name in words}

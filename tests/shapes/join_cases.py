@@ -225,4 +225,4 @@ TIMED = [
     ),
 ]
 
-CASES = [*STATIC, *INNER, *TIMED]
+CASES = [*STATIC, *INNER]

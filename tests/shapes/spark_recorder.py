@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.shapes.answers import Answer
-from tests.shapes.case import CUTS, Case, StaticTable, StreamTable, arrow
-from tests.shapes.inputs import STATICS, STREAMS
+from tests.shapes.case import CUTS, Case, StaticTable, StreamTable
+from tests.shapes.inputs import tables_of
 from tests.shapes.rows import as_json, in_order, plain, plain_rows
 
 BOTH_FORMS = "few and large"
@@ -71,8 +70,8 @@ class Recorder:
     def _whole(self, case: Case, form: str) -> Answer:
         """The query over all the input at once, nothing of it a stream."""
         folder = self._new_folder()
-        for name, table in _tables(case):
-            _write(_all_rows(table), folder / name, age=0)
+        for name, table in tables_of([case]).items():
+            _write(table.rows(), folder / name, age=0)
             self._spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
         text = case.text(form).replace("readStream", "read")
         text = re.sub(r"\bSTREAM\b\s*(?:\((\w+)\))?", lambda found: found[1] or "", text)
@@ -81,19 +80,19 @@ class Recorder:
     def _streamed(self, case: Case, form: str, cut: str) -> Answer:
         """The query over streams, in the batches and updates of a cut."""
         folder = self._new_folder()
-        for name, table in _tables(case):
+        for name, table in tables_of([case]).items():
             (folder / name).mkdir()
             if isinstance(table, StaticTable):
-                _write(_all_rows(table), folder / name, age=0)
+                _write(table.rows(), folder / name, age=0)
         parts: list[pa.Table] = []
         age = 0
         for update in CUTS[cut]:
             for beats in update:
                 age += 1
-                for name, table in _tables(case):
+                for name, table in tables_of([case]).items():
                     if isinstance(table, StreamTable):
                         _write(table.rows(beats), folder / name, age=age)
-            for name, table in _tables(case):
+            for name, table in tables_of([case]).items():
                 self._name(name, table, folder / name)
             frame = self._frame(case, form, case.text(form))
             parts += self._update(frame, folder / "checkpoint")
@@ -156,19 +155,6 @@ def _agreed(where: str, answers: dict[str, Answer]) -> Answer:
         message = f"not the same {where}:\n{text}"
         raise AssertionError(message)
     return first
-
-
-def _tables(case: Case) -> Iterator[tuple[str, StreamTable | StaticTable]]:
-    """The tables that a case names."""
-    tables: dict[str, StreamTable | StaticTable] = {**STREAMS, **STATICS}
-    for name, table in tables.items():
-        if re.search(rf"\b{name}\b", f"{case.sql} {case.python}"):
-            yield name, table
-
-
-def _all_rows(table: StreamTable | StaticTable) -> pa.Table:
-    is_stream = isinstance(table, StreamTable)
-    return table.rows() if is_stream else arrow(table.schema, table.rows)
 
 
 def _write(rows: pa.Table, folder: Path, *, age: int) -> None:
