@@ -4,7 +4,11 @@
 
 Spark comes from the package index into an environment of its own (440 MB), below the cache folder;
 it needs Java 17 or newer. Nothing but this script needs either: the tests read the answers that it
-wrote to `spark_answers.json`, beside it. Record anew after a change of cases or inputs.
+wrote to `spark_answers.json`, beside it. Record anew after a change of cases or inputs, which takes
+half an hour; for a case that is new, or changed and taken out of the file, `--missing` is enough:
+
+    python3 tests/shapes/record_spark_answers.py --missing
+    python3 tests/shapes/record_spark_answers.py --only "left outer" --trace --show
 
 A beat's rows are one file of a file source that gives one file a batch, an update is a query with
 `Trigger.AvailableNow` from the same checkpoint. A case in SQL and in Python must get the same rows
