@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from millpond.delta import quote
 from millpond.state.row_files import (
     HASH_COLUMN,
+    ROW_ID_COLUMN,
     hash_sql,
     rows_sql,
     write_row_file,
@@ -127,21 +128,43 @@ def _merge_range(
     end = min(end, max(file.hash_max for file in inside) + 1)
     rows = rows_sql(stored, inside, folder=stem.parent, with_hash=True)
     select = f"SELECT * FROM ({rows}) WHERE {HASH_COLUMN} BETWEEN {first} AND {end - 1}"
-    is_one_hash = end - first == 1
+    if end - first == 1:
+        yield from _merge_hash(connection, stored, select, stem=stem)
+        return
     try:
-        written = write_row_file(
-            connection, select, stored=stored, stem=stem, is_sorted=is_one_hash
-        )
+        written = write_row_file(connection, select, stored=stored, stem=stem)
     except duckdb.OutOfMemoryException:
-        if is_one_hash:
-            raise
+        middle = (first + end) // 2
+        for half in ((first, middle), (middle, end)):
+            yield from _merge_range(
+                connection, stored, inside, first=half[0], end=half[1], stem=stem
+            )
     else:
         if written is not None:
             yield written
-        return
-    middle = (first + end) // 2
-    for half in ((first, middle), (middle, end)):
-        yield from _merge_range(connection, stored, inside, first=half[0], end=half[1], stem=stem)
+
+
+def _merge_hash(
+    connection: DuckDBPyConnection, stored: StoredRows, select: str, *, stem: Path
+) -> Iterator[RowFile]:
+    """Files of the rows of one hash, of which each is as good as sorted."""
+    import duckdb
+
+    try:
+        written = write_row_file(connection, select, stored=stored, stem=stem, is_sorted=True)
+    except duckdb.OutOfMemoryException:
+        first, last = connection.execute(
+            f"SELECT min({ROW_ID_COLUMN}), max({ROW_ID_COLUMN}) FROM ({select})"
+        ).fetchall()[0]
+        if first == last:
+            raise
+        middle = (first + last) // 2
+        for half in (f"{ROW_ID_COLUMN} <= {middle}", f"{ROW_ID_COLUMN} > {middle}"):
+            part = f"SELECT * FROM ({select}) WHERE {half}"
+            yield from _merge_hash(connection, stored, part, stem=stem)
+    else:
+        if written is not None:
+            yield written
 
 
 def _without_dead(
