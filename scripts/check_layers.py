@@ -14,7 +14,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"names"}),
     frozenset({"definitions", "options", "storage"}),
     frozenset({"delta", "pipelines", "sql"}),
-    frozenset({"state"}),
+    frozenset({"state", "files"}),
     frozenset({"engine", "events", "samples"}),
     frozenset({"streaming", "flows", "project"}),
     frozenset({"graph"}),

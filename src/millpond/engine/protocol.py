@@ -31,11 +31,15 @@ EXPECTATION_COLUMN = "__millpond_expectation_{index}"
 
 @dataclass(frozen=True)
 class TableRead:
-    """One place where a query reads a table.
+    """One place where a query reads a table, or what is read like one: files, a topic.
 
     Attributes:
-        name: The parts of the name as written, one to three, or empty where `path` is given.
+        name: The parts of the name as written, one to three, or empty where there is none.
         path: The location for `format("delta").load(path)` and ``delta.`path` ``.
+        format: Of what is no table, in lower case: `csv`, `json`, `parquet`, `avro`, `text`, `xml`,
+            `binaryfile`, `cloudfiles`, `read_files`, `rate`, `kafka`. `None` for a table.
+        paths: Locations of files, as written.
+        columns: The columns that the user gives for files, as DDL or JSON.
         streaming: Whether it is read as a stream.
         options: Reader options, keys in lower case.
         location: The line of user code that reads it.
@@ -45,6 +49,9 @@ class TableRead:
 
     name: tuple[str, ...] = ()
     path: str | None = None
+    format: str | None = None
+    paths: tuple[str, ...] = ()
+    columns: str | None = None
     streaming: bool = False
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
     location: SourceLocation | None = None

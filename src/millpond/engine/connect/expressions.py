@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 from pyspark.sql.connect import proto
 
+from millpond.names import quote_identifier
 from millpond.sql.tokens import Token, TokenKind, scan
 
 # The name of the hint that marks where a plan is cut.
@@ -22,6 +23,13 @@ def named(expression: Any, name: str) -> Any:
     alias.alias.expr.CopyFrom(expression)
     alias.alias.name.append(name)
     return alias
+
+
+def attribute(name: str) -> Any:
+    """The column of a name."""
+    expression = proto.Expression()
+    expression.unresolved_attribute.unparsed_identifier = quote_identifier(name)
+    return expression
 
 
 def text_expression(text: str) -> Any:

@@ -10,13 +10,13 @@ from pyspark.sql.connect import proto
 from pyspark.sql.types import StructType
 
 from millpond.definitions import Expectation
-from millpond.engine.connect.expressions import is_met, named, text_expression
+from millpond.engine.connect.expressions import attribute, is_met, named, text_expression
 from millpond.engine.protocol import EXPECTATION_COLUMN, SEQUENCE_COLUMN
 from millpond.errors import SourceLocation
 from millpond.errors.engine import DuplicateColumnError
 from millpond.errors.graph import ReservedColumnNameError
 from millpond.errors.names import InvalidNameError
-from millpond.names import quote_identifier, split_name
+from millpond.names import split_name
 
 RESERVED_PREFIX = "__millpond_"
 HELPER_COLUMNS = (SEQUENCE_COLUMN, EXPECTATION_COLUMN.format(index=""))
@@ -80,9 +80,7 @@ def sequence_expression(sequence_by: Any, schema: StructType, client: Any) -> An
     name = _column_name(sequence_by, schema)
     if name is None:
         return text_expression(sequence_by)
-    expression = proto.Expression()
-    expression.unresolved_attribute.unparsed_identifier = quote_identifier(name)
-    return expression
+    return attribute(name)
 
 
 def _column_name(text: str, schema: StructType) -> str | None:

@@ -31,6 +31,12 @@ _WITHOUT_STATISTICS = {
 # Sail walks a query by recursion, and a thread without stack left kills the process: the default
 # does not last for some hundred UNION ALLs, ORs or additions. What is not used takes no memory.
 STACK_SIZE = {"SAIL_RUNTIME__STACK_SIZE": str(64 * 1024 * 1024)}
+# By default Sail's allocator keeps what it freed, and Sail all footers of Parquet files read:
+# a process that runs batch after batch would grow.
+_BOUNDED_MEMORY = {
+    "MIMALLOC_PURGE_DELAY": "0",
+    "SAIL_PARQUET__FILE_METADATA_CACHE__SIZE_LIMIT": str(32 * 1024 * 1024),
+}
 _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?\Z")
 
 
@@ -40,7 +46,7 @@ class Server:
     def __init__(self) -> None:
         # Sail logs to standard error unless told otherwise; what matters comes back as errors.
         os.environ.setdefault("RUST_LOG", "off")
-        for name, value in STACK_SIZE.items():
+        for name, value in {**STACK_SIZE, **_BOUNDED_MEMORY}.items():
             os.environ.setdefault(name, value)
         os.environ.update(_WITHOUT_STATISTICS)
         from pysail.spark import SparkConnectServer

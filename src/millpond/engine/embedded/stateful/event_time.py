@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.connect import proto
 from pyspark.sql.types import StructField, StructType
 
-from millpond.engine.connect.expressions import digest, fingerprint
+from millpond.engine.connect.expressions import attribute, digest, fingerprint
 from millpond.engine.connect.windows import named_column, named_time
 from millpond.names import quote_identifier
 
@@ -72,7 +72,7 @@ def with_event_time(relation: Any, name: str, found: Marks) -> Any:
     marked.with_columns.input.CopyFrom(relation)
     alias = marked.with_columns.aliases.add()
     alias.name.append(name)
-    alias.expr.unresolved_attribute.unparsed_identifier = quote_identifier(name)
+    alias.expr.CopyFrom(attribute(name))
     _mark(alias, found)
     return marked
 

@@ -31,11 +31,10 @@ from pyspark.sql.types import (
 )
 
 from millpond.engine.connect.conditions import Comparator, Comparison, comparisons, conjuncts
-from millpond.engine.connect.expressions import cast, named, text_expression
+from millpond.engine.connect.expressions import attribute, cast, named, text_expression
 from millpond.engine.connect.row_expressions import follows_from_row
 from millpond.engine.embedded.stateful.join_input import JoinInput
 from millpond.engine.embedded.stateful.time_bounds import Due, constant_lag_us, due, earliest
-from millpond.names import quote_identifier
 
 # What the engine rounds to compare it with a decimal, and not always as a cast does.
 _ROUNDED = (FloatType, DoubleType, StringType)
@@ -164,9 +163,7 @@ class _Analysis:
 
     def _comparisons(self) -> Iterator[Comparison]:
         for name in self._join.using_columns:
-            column = proto.Expression()
-            column.unresolved_attribute.unparsed_identifier = quote_identifier(name)
-            yield Comparison("=", column, column)
+            yield Comparison("=", attribute(name), attribute(name))
         if self._join.HasField("join_condition"):
             yield from comparisons(self._join.join_condition)
 

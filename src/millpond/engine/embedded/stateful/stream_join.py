@@ -18,12 +18,12 @@ from pyspark.sql.types import LongType
 from millpond import state
 from millpond.engine.connect.cuts import Cut
 from millpond.engine.connect.expressions import (
+    attribute,
     called,
     cast,
     fingerprint,
     literal,
     named,
-    text_expression,
 )
 from millpond.engine.connect.scope import ROW_COLUMN, plan_ids
 from millpond.engine.embedded.stateful.descriptions import columns_of
@@ -218,11 +218,11 @@ class _Joining:
         for field in fields:
             if field.name in {_LEFT_ID, _RIGHT_ID}:
                 names.append(field.name)
-                project.project.expressions.append(text_expression(field.name))
+                project.project.expressions.append(attribute(field.name))
                 continue
             name, wanted = next(columns)
             names.append(name)
-            column, wanted_type = text_expression(name), wanted.dataType.simpleString()
+            column, wanted_type = attribute(name), wanted.dataType.simpleString()
             if field.dataType.simpleString() != wanted_type:
                 column = named(cast(column, wanted_type), name)
             project.project.expressions.append(column)

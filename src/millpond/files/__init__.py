@@ -1,0 +1,1 @@
+"""Files as a source: which there are, what columns they have, and their rows."""

@@ -1,0 +1,78 @@
+"""What each format of files must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from pyspark.sql.types import StructType
+
+    from millpond.files.options import FileOptions
+
+# A JSON object of what did not fit, by column, as text; NULL where all did.
+RESCUED = "__rescued"
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """The content of one version of a file, here and not compressed.
+
+    Attributes:
+        path: Where the content lies. It does not change while it is read.
+        uri: The file itself, for messages.
+    """
+
+    path: Path
+    uri: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows of files, for DuckDB to read.
+
+    Attributes:
+        sql: A SELECT of the asked columns by name and in order, each of its Spark type's DuckDB
+            type, and last `RESCUED`. With several files, before it `__file`: the index of the
+            row's file among those given, a BIGINT. It is run once.
+        new_columns: The columns that the files hold and that were not asked for, with the types
+            that inference gives them.
+    """
+
+    sql: str
+    new_columns: StructType
+
+
+class Format(Protocol):
+    """A kind of files. Functions raise `MillpondError` or `duckdb.Error` for an unreadable file."""
+
+    def infer(
+        self,
+        files: Sequence[LocalFile],
+        options: FileOptions,
+        *,
+        connection: DuckDBPyConnection,
+        folder: Path,
+    ) -> StructType:
+        """The columns of some files together, without those of folders, rescued or hidden ones."""
+        ...
+
+    def select(
+        self,
+        files: Sequence[LocalFile],
+        options: FileOptions,
+        columns: StructType,
+        *,
+        connection: DuckDBPyConnection,
+        folder: Path,
+    ) -> Selection:
+        """How to read some files with given columns.
+
+        Args:
+            columns: Those of `infer`, of the user, or either with more.
+            folder: For files that have to be written on the way. It exists.
+        """
+        ...

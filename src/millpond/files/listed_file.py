@@ -1,0 +1,30 @@
+"""A file as a listing shows it: one version of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """One version of a file.
+
+    Attributes:
+        uri: The absolute location as Spark writes it in `_metadata.file_path`, such as
+            `file:///data/a%20b.csv` or `s3://bucket/key.csv`. It names the file everywhere.
+        size_bytes: Its length.
+        modified_ns: When it was last changed, in nanoseconds since 1970.
+        etag: What an object store calls this version; empty for local files.
+    """
+
+    uri: str
+    size_bytes: int
+    modified_ns: int
+    etag: str = ""
+
+    @property
+    def name(self) -> str:
+        """The last part of the path, decoded."""
+        from urllib.parse import unquote
+
+        return unquote(self.uri.rsplit("/", 1)[-1])

@@ -1,0 +1,32 @@
+"""`_metadata`: what is known of the file that a row came from.
+
+Files are read with a further column behind their own, which queries reach by the name `_metadata`
+and which no star gives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructField
+
+# What users write.
+METADATA_NAME = "_metadata"
+# What the column is called where the rows of files are handed to an engine; always the last one.
+METADATA_COLUMN = "__millpond_metadata"
+
+
+def metadata_field() -> StructField:
+    """The column, with Spark's names and types of its fields."""
+    from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+    fields = [
+        StructField("file_path", StringType()),
+        StructField("file_name", StringType()),
+        StructField("file_size", LongType()),
+        StructField("file_block_start", LongType()),
+        StructField("file_block_length", LongType()),
+        StructField("file_modification_time", TimestampType()),
+    ]
+    return StructField(METADATA_COLUMN, StructType(fields))
