@@ -1,8 +1,5 @@
 """Reads are bound to inputs: tables of any path, plain files, other plans, and no rows."""
 
-import os
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -205,20 +202,10 @@ def test_columns_of_a_table_can_be_qualified_in_python(engine, spark, tmp_path):
     assert staged(engine, tmp_path / "a", query, base)[1] == [(1,)]
 
 
-def test_files_are_read_from_where_the_definition_was_made(engine, spark, tmp_path, monkeypatch):
-    (tmp_path / "data").mkdir()
-    Path(tmp_path / "data" / "a.csv").write_text("1,x\n2,y\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    found = plan(engine, python(lambda: spark.read.schema("k INT, v STRING").csv("data/a.csv")))
-    monkeypatch.chdir(os.sep)
-    batch = engine.stage(found, None, folder=tmp_path / "out")
-    assert rows(batch) == [(1, "x"), (2, "y")]
-
-
-def test_files_that_are_not_there_are_an_error(engine, spark, tmp_path):
-    path = str(tmp_path / "missing.csv")
-    found = plan(engine, python(lambda: spark.read.schema("k INT").csv(path)))
-    with pytest.raises(PathNotFoundError, match=r"missing\.csv") as caught:
+def test_orc_files_that_are_not_there_are_an_error(engine, spark, tmp_path):
+    path = str(tmp_path / "missing.orc")
+    found = plan(engine, python(lambda: spark.read.schema("k INT").orc(path)))
+    with pytest.raises(PathNotFoundError, match=r"missing\.orc") as caught:
         engine.schema(found, None)
     assert caught.value.where.file.endswith("test_inputs.py")
 

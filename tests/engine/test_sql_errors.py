@@ -23,9 +23,9 @@ CASES = {
     "statement": ("INSERT INTO t SELECT 1", NotAQueryError, "INSERT"),
     "two statements": ("SELECT 1;\nSELECT 2", NotAQueryError, "SELECT"),
     "table function": (
-        "SELECT a\nFROM STREAM read_files('x')",
+        "SELECT a\nFROM STREAM read_pulsar('x')",
         UnsupportedStreamingSourceError,
-        "read_files",
+        "read_pulsar",
     ),
     "stream of a query": (
         "SELECT a FROM STREAM(SELECT 1)",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Columns that a staged batch may carry beside the query's own. No query may name a column so.
 SEQUENCE_COLUMN = "__millpond_sequence"
 EXPECTATION_COLUMN = "__millpond_expectation_{index}"
+# Formats of `TableRead` that are no files.
+_NO_FILES = frozenset({"rate", "kafka"})
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class TableRead:
         location: The line of user code that reads it.
         catalog: Default catalog for a name of fewer than three parts, where the query has one.
         schema: Default schema for a name of one part, where the query has one.
+        metadata: Whether the query asks for `_metadata` of the files.
     """
 
     name: tuple[str, ...] = ()
@@ -57,6 +60,12 @@ class TableRead:
     location: SourceLocation | None = None
     catalog: str | None = None
     schema: str | None = None
+    metadata: bool = field(default=False, compare=False)
+
+    @property
+    def is_files(self) -> bool:
+        """Whether it reads files, whose rows have `_metadata`."""
+        return self.format is not None and self.format not in _NO_FILES
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,17 @@ class InvalidReadOptionError(MillpondError, ValueError):
             hint="write WITH (skipChangeCommits, startingVersion = 3, maxFilesPerTrigger => '2')",
         )
 
+    @classmethod
+    def of_function(cls, problem: str, *, where: SourceLocation, detail: str | None = None) -> Self:
+        """Of the arguments of `read_files` or `read_kafka`."""
+        return cls(
+            f"The arguments of this read can't be read: {problem}.",
+            where=where,
+            detail=detail,
+            hint="write read_files('/data/folder', format => 'csv', header => true), with values "
+            "as they are, not computed",
+        )
+
 
 class UnsupportedStreamingSourceError(MillpondError, NotImplementedError):
     """Something is read as a stream that can't be."""
@@ -69,8 +80,8 @@ class UnsupportedStreamingSourceError(MillpondError, NotImplementedError):
             f"{source} can't be read as a stream.",
             where=where,
             detail=detail,
-            hint="read a Delta table: STREAM(name), STREAM(delta.`/path`), "
-            'spark.readStream.table(name) or spark.readStream.format("delta").load(path)',
+            hint="read a table or files: STREAM(name), STREAM read_files('/path'), "
+            'spark.readStream.table(name) or spark.readStream.format("csv").load(path)',
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,13 @@ from pyspark.sql.connect import proto
 
 from millpond.definitions import SqlQuery
 from millpond.engine.connect.cuts import cuts, marked, name_streams, prefix_operators
+from millpond.engine.connect.file_metadata import (
+    is_shadowed,
+    showing_metadata,
+    visible_columns,
+    with_metadata_carried,
+    without_metadata,
+)
 from millpond.engine.connect.lateral_joins import with_generators
 from millpond.engine.connect.lowering.in_plans import with_texts_lowered
 from millpond.engine.connect.messages import input_relations, leaves
@@ -50,6 +57,8 @@ class ConnectPlan:
         operators: What it does, step by step.
         findings: What was found out about operators with state, by their ids: the same for every
             batch.
+        plain: The plan for files that have a column `_metadata` of their own, where the query
+            names one: nothing is kept from its stars.
     """
 
     relation: Any
@@ -59,6 +68,7 @@ class ConnectPlan:
     text: QueryText | None = None
     operators: tuple[Operator, ...] = ()
     findings: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    plain: ConnectPlan | None = field(default=None, compare=False, repr=False)
 
     @property
     def reads(self) -> tuple[TableRead, ...]:
@@ -75,7 +85,8 @@ class ConnectPlan:
         relation = proto.Relation()
         relation.to_df.input.CopyFrom(self.relation)
         relation.to_df.column_names.extend(names)
-        return replace(self, relation=relation)
+        plain = None if self.plain is None else self.plain.renamed(names)
+        return replace(self, relation=relation, plain=plain)
 
     def bind(self, binder: Binder, input_relation: InputRelation) -> Any:
         """The relation with an input in the place of every read.
@@ -148,8 +159,16 @@ def plan_of_relation(
 def _with_cuts(plan: ConnectPlan) -> ConnectPlan:
     """The plan with its operators that keep state marked, those in SQL texts made visible."""
     found = with_texts_lowered(plan.relation, plan.sources)
-    relation = marked(found.relation, found.sources, found.places)
-    return replace(plan, relation=relation, sources=found.sources)
+    relation, sources = with_metadata_carried(found.relation, found.sources)
+    plain = replace(
+        plan,
+        relation=marked(found.relation, found.sources, found.places),
+        sources=found.sources,
+    )
+    if not any(isinstance(source, TableRead) and source.metadata for source in sources):
+        return plain
+    relation = marked(relation, sources, found.places)
+    return replace(plan, relation=relation, sources=sources, plain=plain)
 
 
 def _source(
@@ -218,6 +237,8 @@ class _Binding:
         self._plan_number = _FIRST_PLAN_NUMBER
 
     def bind(self, plan: ConnectPlan, above: tuple[int, ...]) -> Any:
+        if plan.plain is not None and self._has_own_metadata(plan):
+            plan = plan.plain
         bound = proto.Relation()
         bound.CopyFrom(plan.relation)
         keeping_state = [relation for relation, _ in cuts(bound)]
@@ -252,6 +273,10 @@ class _Binding:
             relation = found
         leaf.CopyFrom(relation)
 
+    def _has_own_metadata(self, plan: ConnectPlan) -> bool:
+        asked = (read for read in plan.reads if read.metadata)
+        return any(is_shadowed(read, self._binder(read)) for read in asked)
+
     @staticmethod
     def _bind_files(leaf: Any, files: FileRead) -> None:
         files.check()
@@ -266,7 +291,7 @@ class _Binding:
         relation.common.CopyFrom(leaf.common)
         root = relation.with_relations.root
         root.sql.CopyFrom(leaf.sql)
-        root.sql.query = analysis.bound(names)
+        root.sql.query = analysis.bound(names, columns=self._star_columns(analysis))
         for name, read in zip(names, analysis.reads, strict=True):
             reference = relation.with_relations.references.add()
             self._plan_number += 1
@@ -278,6 +303,14 @@ class _Binding:
         else:
             leaf.sql.query = root.sql.query
 
+    def _star_columns(self, analysis: TextAnalysis) -> Mapping[int, Sequence[str]]:
+        """Of the files whose `_metadata` a text names, the columns that a star gives."""
+        if not analysis.stars:
+            return {}
+        asked = [(at, read) for at, read in enumerate(analysis.reads) if read.metadata]
+        found = [(at, visible_columns(read, self._binder(read))) for at, read in asked]
+        return {at: columns for at, columns in found if columns is not None}
+
     def _placeholder(self) -> str:
         self._number += 1
         return PLACEHOLDER.format(number=self._number)
@@ -287,7 +320,10 @@ class _Binding:
         if isinstance(found, DeltaInput):
             found = replace(found, version=_version(read, found.version))
         if not isinstance(found, PlanInput):
-            return self._input_relation(found)
+            visible = visible_columns(read, found)
+            if visible is None:
+                return self._input_relation(without_metadata(found))
+            return showing_metadata(self._input_relation(found), visible)
         if not isinstance(found.plan, ConnectPlan):
             message = f"a plan of another engine: {type(found.plan).__name__}"
             raise TypeError(message)

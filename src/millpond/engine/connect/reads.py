@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 
 from millpond.engine.connect.call_sites import site_of
 from millpond.engine.protocol import TableRead
-from millpond.engine.sqltext.references import FILE_FORMATS
 from millpond.errors import SourceLocation
 from millpond.errors.engine import (
     PathNotFoundError,
@@ -18,6 +18,13 @@ from millpond.errors.engine import (
     UnsupportedStreamingSourceError,
 )
 from millpond.names import split_name
+
+# Formats of files that are read before the engine sees their rows.
+FILE_READS = frozenset({"avro", "binaryfile", "csv", "json", "parquet", "text", "xml"})
+# Formats that there are only as streams.
+_STREAMS = frozenset({"cloudfiles", "rate"})
+_FORMATS = FILE_READS | _STREAMS | {"kafka"}
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def location_of(relation: Any) -> SourceLocation | None:
@@ -54,8 +61,8 @@ def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> Tab
     """What a relation of kind `read` reads.
 
     Raises:
-        UnsupportedStreamingSourceError: It streams from something that is no Delta table.
-        UnsupportedReadError: Its format is none that millpond knows.
+        UnsupportedStreamingSourceError: It streams from what can't be streamed.
+        UnsupportedReadError: Its format is none that millpond knows, or has no path.
     """
     read, where = relation.read, location_of(relation)
     kind = read.WhichOneof("read_type")
@@ -65,22 +72,62 @@ def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> Tab
     format_name = (source.format or "delta").lower()
     if format_name == "delta":
         return _delta_path(relation)
-    if read.is_streaming:
-        raise UnsupportedStreamingSourceError.of(f"The format {format_name}", where=where)
-    if format_name not in FILE_FORMATS:
+    if format_name == "orc" and not read.is_streaming:
+        options = _options(source.options)
+        return FileRead(_paths(relation, options), where)
+    if format_name not in _FORMATS:
+        if read.is_streaming:
+            raise UnsupportedStreamingSourceError.of(f"The format {format_name}", where=where)
         raise UnsupportedReadError.of(
             f"The format {format_name}",
             where=where,
             instead="read a table, a Delta path, or files of format "
-            + ", ".join(sorted(FILE_FORMATS)),
+            + ", ".join(sorted({*FILE_READS, "orc"})),
         )
-    site = site_of(relation.common.plan_id)
-    folder = Path(site.folder) if site else Path.cwd()
+    if format_name in _STREAMS and not read.is_streaming:
+        raise UnsupportedReadError.of(
+            f"The format {source.format} in a batch read",
+            where=where,
+            instead="write spark.readStream, or the format of the files: "
+            'spark.read.format("csv").load(path)',
+        )
+    return _other(relation, format_name, catalog=catalog, schema=schema)
+
+
+def _other(
+    relation: Any, format_name: str, *, catalog: str | None, schema: str | None
+) -> TableRead:
+    """A read of files, or of a source that has no files."""
+    source, where = relation.read.data_source, location_of(relation)
     options = _options(source.options)
-    paths = [*source.paths, *([options["path"]] if "path" in options else [])]
-    return FileRead(
-        tuple(path if urlsplit(path).scheme else str(folder / path) for path in paths), where
+    files = format_name in FILE_READS or format_name == "cloudfiles"
+    paths = _paths(relation, options) if files else ()
+    options = {key: value for key, value in options.items() if key != "path" or not files}
+    if files and not paths:
+        kind = "spark.readStream" if relation.read.is_streaming else "spark.read"
+        raise UnsupportedReadError.of(
+            f"A read of format {source.format} without a path",
+            where=where,
+            instead=f'give one: {kind}.format("{source.format}").load(path)',
+        )
+    return TableRead(
+        format=format_name,
+        paths=paths,
+        columns=source.schema or None,
+        streaming=relation.read.is_streaming,
+        options=options,
+        location=where,
+        catalog=catalog,
+        schema=schema,
     )
+
+
+def _paths(relation: Any, options: Mapping[str, str]) -> tuple[str, ...]:
+    """The paths of a read, from the folder of the code that builds it; URLs as they are."""
+    source, site = relation.read.data_source, site_of(relation.common.plan_id)
+    folder = Path(site.folder) if site else Path.cwd()
+    paths = [*source.paths, *([options["path"]] if "path" in options else [])]
+    return tuple(path if _URL.match(path) else str(folder / path) for path in paths if path)
 
 
 def _options(given: Mapping[str, str]) -> dict[str, str]:

@@ -41,6 +41,7 @@ from millpond.errors.engine import (
     QueryFunctionError,
     QueryFunctionResultError,
 )
+from millpond.files.metadata import METADATA_COLUMN
 from millpond.names import DEFAULT_CATALOG, DEFAULT_SCHEMA
 
 if TYPE_CHECKING:
@@ -436,7 +437,7 @@ def _noting(binder: Binder, columns: set[str]) -> Binder:
     def bind(read: TableRead) -> Input:
         found = binder(read)
         if isinstance(found, EmptyInput | ParquetInput):
-            columns.update(found.schema.names)
+            columns.update(name for name in found.schema.names if name != METADATA_COLUMN)
         return found
 
     return bind

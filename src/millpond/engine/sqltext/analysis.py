@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -12,6 +12,12 @@ from millpond.engine.protocol import TableRead
 from millpond.engine.shapes import Operator, OperatorKind, Rows
 from millpond.engine.sqltext.binding import bound_text
 from millpond.engine.sqltext.blocks import Outline, outline
+from millpond.engine.sqltext.file_metadata import (
+    Star,
+    check_no_metadata,
+    find_metadata,
+    star_edits,
+)
 from millpond.engine.sqltext.laterals import lateral_edits
 from millpond.engine.sqltext.operators import describe
 from millpond.engine.sqltext.parsing import (
@@ -28,6 +34,7 @@ from millpond.engine.sqltext.references import (
 )
 from millpond.engine.sqltext.source import Edit, QueryText, apply_edits, blanked
 from millpond.engine.sqltext.streams import find_options, find_streams, find_watermarks
+from millpond.engine.sqltext.table_functions import by_name_start, find_function_reads
 from millpond.engine.sqltext.using import check_using
 from millpond.errors.engine import QueryAnalysisError
 
@@ -42,6 +49,9 @@ class TextAnalysis:
     Attributes:
         references: The tables it names, in the order of the text.
         tree: Its syntax tree, or `None` where only the engine can read it.
+        stars: Those beside which `_metadata` of files is named.
+        gives_metadata: Whether its rows are to hold `_metadata` where it is read: of a part of a
+            text, what stands around it names that.
     """
 
     source: QueryText
@@ -49,22 +59,34 @@ class TextAnalysis:
     references: tuple[TableReference, ...]
     tree: exp.Query | None
     findings: Findings
+    stars: tuple[Star, ...] = ()
+    gives_metadata: bool = False
 
     @property
     def reads(self) -> tuple[TableRead, ...]:
         return tuple(reference.read for reference in self.references)
 
-    def bound(self, names: Sequence[str]) -> str:
-        """The text with the n-th name in the place of the n-th table."""
+    def bound(
+        self, names: Sequence[str], *, columns: Mapping[int, Sequence[str]] | None = None
+    ) -> str:
+        """The text with the n-th name in the place of the n-th table.
+
+        Args:
+            columns: By a table's number, the columns that a star gives, where that is not all.
+        """
         text = bound_text(
             self.source.text,
             self.references,
             names,
             without=_extras(self.findings),
             tree=self.tree,
-            edits=lateral_edits(self.outline),
+            edits=[*lateral_edits(self.outline), *self._star_edits(columns or {})],
         )
         return text.rstrip().rstrip(";")
+
+    def _star_edits(self, columns: Mapping[int, Sequence[str]]) -> Iterator[Edit]:
+        by_start = {self.references[at].name_start: names for at, names in columns.items()}
+        return star_edits(self.stars, by_start)
 
     def describe(
         self, external: Mapping[str, Rows], *, aggregates: Collection[str] = ()
@@ -91,19 +113,30 @@ class TextAnalysis:
 
 
 def analyse(
-    source: QueryText, *, can_read: CanRead, external: Collection[str] = frozenset()
+    source: QueryText,
+    *,
+    can_read: CanRead,
+    external: Collection[str] = frozenset(),
+    functions: Mapping[int, TableRead] | None = None,
 ) -> TextAnalysis:
     """Read a query's text.
 
     Args:
         can_read: Asked where sqlglot finds the syntax wrong, since Spark has more of it.
         external: Names that stand for DataFrames, not for tables.
+        functions: Of a part of a text that was read before: by the place of its name, what a
+            function such as `read_files` reads. Its arguments are gone.
 
     Raises:
         MillpondError: It is not one query, or can't be read.
     """
     found_outline = outline(source.text)
     check_one_query(found_outline, source)
+    if functions is None:
+        calls = find_function_reads(found_outline, source)
+        functions = by_name_start(calls)
+        source = source.part(blanked(source.text, [(call.opening, call.end) for call in calls]))
+        found_outline = outline(source.text)
     _check_patterns(found_outline, source)
     findings = Findings(
         source=source,
@@ -112,6 +145,7 @@ def analyse(
         options=tuple(find_options(found_outline, source)),
         watermarks=tuple(find_watermarks(found_outline)),
         external=external,
+        functions=functions,
     )
     plain = _plain_text(findings)
     tree = parse_query(_without_window(plain, found_outline))
@@ -123,12 +157,43 @@ def analyse(
     else:
         check_using(tree, source)
         references = references_in_tree(findings, tree)
-    return TextAnalysis(
+    analysis = TextAnalysis(
         source=source,
         outline=found_outline,
         references=tuple(references),
         tree=None if isinstance(tree, ParseError) else tree,
         findings=findings,
+    )
+    return _with_metadata(analysis) if functions else analysis
+
+
+def _with_metadata(analysis: TextAnalysis) -> TextAnalysis:
+    """The analysis with the reads marked whose `_metadata` the text names."""
+    if analysis.tree is None:
+        check_no_metadata(analysis.outline, analysis.source)
+        return analysis
+    found = find_metadata(
+        analysis.tree,
+        analysis.references,
+        source=analysis.source,
+        outline=analysis.outline,
+        watermarks=analysis.findings.watermarks,
+    )
+    references = [
+        replace(each, read=replace(each.read, metadata=True))
+        if each.name_start in found.asked
+        else each
+        for each in analysis.references
+    ]
+    functions = {
+        start: replace(read, metadata=start in found.asked)
+        for start, read in analysis.findings.functions.items()
+    }
+    return replace(
+        analysis,
+        references=tuple(references),
+        findings=replace(analysis.findings, functions=functions),
+        stars=found.stars,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -57,6 +57,7 @@ class Findings:
     Attributes:
         watermarks: Start and end of each WATERMARK clause.
         external: Names that are bound already: DataFrames given to `spark.sql`.
+        functions: By where its name starts, what a function such as `read_files` reads.
     """
 
     source: QueryText
@@ -65,6 +66,7 @@ class Findings:
     options: tuple[Options, ...] = ()
     watermarks: tuple[tuple[int, int], ...] = ()
     external: Collection[str] = field(default_factory=frozenset)
+    functions: Mapping[int, TableRead] = field(default_factory=dict)
 
 
 class _Found(NamedTuple):
@@ -85,7 +87,8 @@ def references_in_tree(findings: Findings, tree: exp.Query) -> list[TableReferen
             continue
         names = tuple(part.name for part in parts)
         start = min(part.meta["start"] for part in parts)
-        if len(names) == 1 and (is_cte(table, names[0]) or names[0] in findings.external):
+        is_query = is_cte(table, names[0]) or names[0] in findings.external
+        if len(names) == 1 and is_query and start not in findings.functions:
             _refuse_stream_of_query(findings, start, names[0])
             continue
         end = max(part.meta["end"] for part in parts) + 1
@@ -109,7 +112,8 @@ def references_in_tokens(findings: Findings) -> list[TableReference]:
         if not is_name or (outline.word(behind) == "(" and not stream):
             continue
         names = tuple(identifier_value(part) for part in outline.tokens[index:behind:2])
-        if len(names) == 1 and (names[0].lower() in ctes or names[0] in findings.external):
+        is_query = names[0].lower() in ctes or names[0] in findings.external
+        if len(names) == 1 and is_query and token.start not in findings.functions:
             _refuse_stream_of_query(findings, token.start, names[0])
             continue
         found.append(_Found(token.start, outline.tokens[behind - 1].end, names, aliased=None))
@@ -216,6 +220,13 @@ class _Reference:
 
     def _read(self, options: Mapping[str, str]) -> TableRead:
         names = self._names
+        function = self._findings.functions.get(self._name_start)
+        if function is not None:
+            return replace(
+                function,
+                streaming=self._stream is not None,
+                options={**function.options, **options},
+            )
         is_path = len(names) == 2 and names[0].lower() == "delta"
         if len(names) == 2 and names[0].lower() == "live":
             names = names[1:]

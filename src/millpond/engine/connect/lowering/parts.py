@@ -137,7 +137,9 @@ class Part:
 def read_of(read: TableRead) -> Part:
     relation = _fresh()
     relation.read.is_streaming = read.streaming
-    if read.path is None:
+    if read.format is not None:
+        relation.read.data_source.format = read.format
+    elif read.path is None:
         name = ".".join(quote_identifier(part) for part in read.name)
         relation.read.named_table.unparsed_identifier = name
     else:

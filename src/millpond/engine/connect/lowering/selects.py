@@ -58,7 +58,11 @@ def select_part(lowerings: Lowerings, select: Select, scope: CteScope) -> Part:
         UnsupportedStreamingOperationError: It can't be taken apart.
     """
     streams = lowerings.streams.items(select, scope)
-    by_steps = lowerings.streams.aggregates(select) or _gives_window(lowerings, select)
+    by_steps = (
+        lowerings.streams.aggregates(select)
+        or _gives_window(lowerings, select)
+        or _names_metadata_below(lowerings, streams)
+    )
     if len(streams) > 1 or (streams and by_steps):
         part = _taken_apart(lowerings, select, scope)
     else:
@@ -66,6 +70,16 @@ def select_part(lowerings: Lowerings, select: Select, scope: CteScope) -> Part:
     if select.distinct is None or not streams:
         return part
     return lowerings.placed(part.deduplicated(), "DISTINCT", select.distinct)
+
+
+def _names_metadata_below(lowerings: Lowerings, streams: Sequence[Item]) -> bool:
+    """Whether `_metadata` is asked of files behind a WATERMARK: a text could not reach it."""
+    return any(
+        item.watermark is not None
+        and (table := table_of(lowerings, item)) is not None
+        and table.read.metadata
+        for item in streams
+    )
 
 
 def _gives_window(lowerings: Lowerings, select: Select) -> bool:

@@ -1,0 +1,271 @@
+"""`_metadata` of files in a plan: carried up to where it is named, and taken away above.
+
+A read of files whose `_metadata` is named gives it as one more column, last. What stands between
+the read and the name hands it on; above the topmost step that does, it is dropped again, so that
+no star and no row ever holds it unasked. SQL texts look after themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql.connect import proto
+
+from millpond.engine.connect.expressions import attribute, named, text_expression
+from millpond.engine.connect.messages import input_relations, own_expressions
+from millpond.engine.connect.operators import Source
+from millpond.engine.protocol import EmptyInput, Input, ParquetInput, TableRead
+from millpond.engine.sqltext.analysis import TextAnalysis
+from millpond.engine.sqltext.file_metadata import is_metadata
+from millpond.files.metadata import METADATA_COLUMN, METADATA_NAME
+from millpond.names import split_name
+from millpond.sql.tokens import TokenKind, identifier_value, scan
+
+# Steps that hand every column of their input on.
+_HANDING_ON = frozenset(
+    {
+        "filter",
+        "limit",
+        "offset",
+        "tail",
+        "sort",
+        "sample",
+        "hint",
+        "repartition",
+        "repartition_by_expression",
+        "deduplicate",
+        "with_watermark",
+        "with_columns",
+        "with_columns_renamed",
+        "drop",
+        "drop_na",
+        "fill_na",
+        "replace",
+        "subquery_alias",
+        "join",
+        "collect_metrics",
+    }
+)
+_HALF_JOINS = frozenset({proto.Join.JOIN_TYPE_LEFT_SEMI, proto.Join.JOIN_TYPE_LEFT_ANTI})
+# What a column of the name that the query itself gives is called while the other is dropped.
+_SHOWN = "__millpond_shown_metadata"
+
+
+def with_metadata_carried(
+    relation: Any, sources: Sequence[Source]
+) -> tuple[Any, tuple[Source, ...]]:
+    """A copy of a plan in which `_metadata` reaches where it is named, and no further.
+
+    Returns:
+        The plan, and what its leaves read: files with the mark that `_metadata` is asked of them.
+    """
+    found = proto.Relation()
+    found.CopyFrom(relation)
+    carrying = _Carrying(iter(sources))
+    carrying.relation(found, wanted=False)
+    return found, tuple(carrying.sources)
+
+
+def is_shadowed(read: TableRead, found: Input) -> bool:
+    """Whether `_metadata` that a query names is none of the files': they have such a column."""
+    return read.metadata and visible_columns(read, found) is None
+
+
+def visible_columns(read: TableRead, found: Input) -> Sequence[str] | None:
+    """The columns that a star gives of files, if a further one is shown for `_metadata`."""
+    names = _names_beside_metadata(found) if read.metadata else None
+    return None if names is None or any(map(is_metadata, names)) else names
+
+
+def without_metadata(found: Input) -> Input:
+    """An input of files without the column that nobody asked for."""
+    if _names_beside_metadata(found) is None:
+        return found
+    from pyspark.sql.types import StructType
+
+    assert isinstance(found, EmptyInput | ParquetInput)
+    return replace(found, schema=StructType(found.schema.fields[:-1]))
+
+
+def showing_metadata(relation: Any, visible: Sequence[str]) -> Any:
+    """The relation of an input, with the further column under the name that queries use."""
+    named_relation = proto.Relation()
+    named_relation.to_df.input.CopyFrom(relation)
+    named_relation.to_df.column_names.extend([*visible, METADATA_NAME])
+    return named_relation
+
+
+def _names_beside_metadata(found: Input) -> Sequence[str] | None:
+    """The other columns of an input that has the column for `_metadata`."""
+    if not isinstance(found, EmptyInput | ParquetInput):
+        return None
+    names: list[str] = found.schema.names
+    return names[:-1] if names[-1:] == [METADATA_COLUMN] else None
+
+
+class _Carrying:
+    def __init__(self, sources: Iterator[Source]) -> None:
+        self._given = sources
+        self.sources: list[Source] = []
+
+    def relation(self, relation: Any, *, wanted: bool) -> bool:
+        """Change a relation in place.
+
+        Args:
+            wanted: Whether a step above names `_metadata`, and can be given it.
+
+        Returns:
+            Whether it gives `_metadata` beside its own columns.
+        """
+        kind = relation.WhichOneof("rel_type")
+        if kind in {"read", "sql", "relation_changes"}:
+            return self._leaf(next(self._given), wanted=wanted)
+        if kind == "with_relations":
+            return self._with_relations(relation.with_relations, wanted=wanted)
+        node = getattr(relation, kind)
+        names = wanted if kind in _HANDING_ON or kind == "project" else False
+        if _looks_at_all_columns(kind, node) or _defines(kind, node):
+            names = False
+        names = names or any(_expressions_name(relation))
+        given = [self.relation(child, wanted=names) for child in input_relations(relation)]
+        if not any(given):
+            return False
+        if kind == "project":
+            return _project(relation, wanted=wanted)
+        if kind == "join" and node.join_type in _HALF_JOINS:
+            given = given[:1]
+        if kind not in _HANDING_ON or not any(given) or _defines(kind, node):
+            return False
+        if not wanted:
+            _drop(relation)
+        return wanted
+
+    def _leaf(self, source: Source, *, wanted: bool) -> bool:
+        if isinstance(source, TextAnalysis):
+            self.sources.append(source)
+            return source.gives_metadata and any(read.metadata for read in source.reads)
+        if not isinstance(source, TableRead) or not source.is_files:
+            self.sources.append(source)
+            return False
+        self.sources.append(replace(source, metadata=wanted))
+        return wanted
+
+    def _with_relations(self, node: Any, *, wanted: bool) -> bool:
+        """A text with relations that it names, or a plan with subqueries of its expressions."""
+        gives = self.relation(node.root, wanted=wanted)
+        through = self.sources[-1] if node.root.WhichOneof("rel_type") == "sql" else None
+        names = isinstance(through, TextAnalysis) and through.gives_metadata
+        given = [self.relation(reference, wanted=names) for reference in node.references]
+        return gives or (names and any(given))
+
+
+def _looks_at_all_columns(kind: str, node: Any) -> bool:
+    """Whether a step is about every column that there is, where none is named."""
+    if kind == "deduplicate":
+        return not node.column_names
+    return kind in {"drop_na", "fill_na", "replace"} and not node.cols
+
+
+def _defines(kind: str, node: Any) -> bool:
+    """Whether a step gives a column of the name, which is a column like any other."""
+    return kind == "with_columns" and any(is_metadata(alias.name[0]) for alias in node.aliases)
+
+
+def _project(relation: Any, *, wanted: bool) -> bool:
+    """Hand `_metadata` on through a projection, or keep its stars from giving it."""
+    expressions = relation.project.expressions
+    shown = [each for each in expressions if is_metadata(_output_name(each))]
+    has_star = any(map(_is_star, expressions))
+    if wanted and not shown:
+        if not has_star:
+            expressions.append(attribute(METADATA_NAME))
+        return True
+    if has_star:
+        for each in shown:
+            each.CopyFrom(named(_without_alias(each), _SHOWN))
+        _drop(relation)
+    if has_star and shown:
+        _rename_shown(relation)
+    return False
+
+
+def _drop(relation: Any) -> None:
+    """Take `_metadata` away above a relation, which goes on under its number."""
+    below = proto.Relation()
+    below.CopyFrom(relation)
+    relation.Clear()
+    relation.common.CopyFrom(below.common)
+    relation.drop.input.CopyFrom(below)
+    relation.drop.column_names.append(METADATA_NAME)
+
+
+def _rename_shown(relation: Any) -> None:
+    below = proto.Relation()
+    below.CopyFrom(relation)
+    relation.Clear()
+    relation.common.CopyFrom(below.common)
+    relation.with_columns_renamed.input.CopyFrom(below)
+    rename = relation.with_columns_renamed.renames.add()
+    rename.col_name, rename.new_col_name = _SHOWN, METADATA_NAME
+
+
+def _expressions_name(relation: Any) -> Iterator[bool]:
+    """For each expression of a step, whether it names `_metadata`."""
+    for expression in own_expressions(relation):
+        match expression.WhichOneof("expr_type"):
+            case "unresolved_attribute":
+                name = expression.unresolved_attribute.unparsed_identifier
+                yield METADATA_NAME in (part.lower() for part in split_name(name))
+            case "unresolved_star":
+                yield METADATA_NAME in expression.unresolved_star.unparsed_target.lower()
+            case "expression_string":
+                tokens = scan(expression.expression_string.expression)
+                yield any(
+                    token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+                    and is_metadata(identifier_value(token))
+                    for token in tokens
+                )
+
+
+def _is_star(expression: Any) -> bool:
+    kind = expression.WhichOneof("expr_type")
+    if kind == "unresolved_star":
+        return METADATA_NAME not in expression.unresolved_star.unparsed_target.lower()
+    if kind != "expression_string":
+        return False
+    tokens = [*scan(expression.expression_string.expression)]
+    is_name = len(tokens) < 2 or is_metadata(identifier_value(tokens[-3 % len(tokens)]))
+    return tokens[-1:] != [] and tokens[-1].word == "*" and (len(tokens) == 1 or not is_name)
+
+
+def _output_name(expression: Any) -> str:
+    """The name of the column that an expression gives, as far as it matters here."""
+    match expression.WhichOneof("expr_type"):
+        case "alias":
+            return str(expression.alias.name[0])
+        case "unresolved_attribute":
+            return str(split_name(expression.unresolved_attribute.unparsed_identifier)[-1])
+        case "expression_string":
+            tokens = [*scan(expression.expression_string.expression)]
+            return identifier_value(tokens[-1]) if tokens else ""
+    return ""
+
+
+def _without_alias(expression: Any) -> Any:
+    """What an expression gives a column of."""
+    found = proto.Expression()
+    match expression.WhichOneof("expr_type"):
+        case "alias":
+            found.CopyFrom(expression.alias.expr)
+        case "expression_string":
+            text = expression.expression_string.expression
+            tokens = [*scan(text)]
+            before = tokens[-2] if len(tokens) > 1 else None
+            if before is None or before.word == ".":
+                return text_expression(text)
+            return text_expression(text[: before.start if before.word == "AS" else before.end])
+        case _:
+            found.CopyFrom(expression)
+    return found

@@ -1,0 +1,286 @@
+"""Where a text names `_metadata` of files, and the stars beside it, which must not give it.
+
+The column is bound to files whose `_metadata` a text names and to no others, under that very name;
+so only stars have to be written out. What a table's columns are is known when it is bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from millpond.engine.sqltext.binding import quoted, table_aliases
+from millpond.engine.sqltext.blocks import Outline
+from millpond.engine.sqltext.parsing import identifiers
+from millpond.engine.sqltext.references import TableReference
+from millpond.engine.sqltext.source import Edit, QueryText
+from millpond.errors.engine import UnsupportedReadError
+from millpond.files.metadata import METADATA_NAME
+from millpond.sql.tokens import TokenKind, identifier_value
+
+_HALF_JOINS = frozenset({"SEMI", "ANTI"})
+
+
+@dataclass(frozen=True)
+class StarPart:
+    """A table whose columns a star gives.
+
+    Attributes:
+        alias: In backticks.
+        name_start: Of a table that is named in the text.
+    """
+
+    alias: str
+    name_start: int | None
+
+
+@dataclass(frozen=True)
+class Star:
+    """A star, from `start` to `end`, the name before it included."""
+
+    start: int
+    end: int
+    parts: tuple[StarPart, ...]
+    is_qualified: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a text does with `_metadata`.
+
+    Attributes:
+        asked: Where the names of the files start whose `_metadata` it names.
+        stars: Those that stand beside it.
+    """
+
+    asked: frozenset[int] = frozenset()
+    stars: tuple[Star, ...] = ()
+
+
+def find_metadata(
+    tree: exp.Query,
+    references: Sequence[TableReference],
+    *,
+    source: QueryText,
+    outline: Outline,
+    watermarks: Sequence[tuple[int, int]],
+) -> Found:
+    """Find where a text names `_metadata`.
+
+    Raises:
+        UnsupportedReadError: A star beside it can't be written out.
+    """
+    if not any(is_metadata(identifier_value(token)) for token in outline.tokens):
+        return Found()
+    found = _Finder(tree, references, source)
+    for column in tree.find_all(exp.Column):
+        found.add_column(column)
+    for start, end in watermarks:
+        if names_metadata(outline, start, end):
+            found.add_last_before(start)
+    return Found(frozenset(found.asked), tuple(found.stars()))
+
+
+def star_edits(stars: Sequence[Star], columns: Mapping[int, Sequence[str]]) -> Iterator[Edit]:
+    """Edits that write stars out.
+
+    Args:
+        columns: By where its name starts, the columns that a star gives of a table. Of others it
+            gives all.
+    """
+    for star in stars:
+        starts = [part.name_start for part in star.parts]
+        listed = [None if start is None else columns.get(start) for start in starts]
+        if not any(names is not None for names in listed):
+            continue
+        is_qualified = star.is_qualified or len(star.parts) > 1
+        written: list[str] = []
+        for part, names in zip(star.parts, listed, strict=True):
+            before = f"{part.alias}." if is_qualified else ""
+            written.extend(
+                [f"{part.alias}.*"] if names is None else [before + quoted(name) for name in names]
+            )
+        yield Edit(star.start, star.end, ", ".join(written))
+
+
+def check_no_metadata(outline: Outline, source: QueryText) -> None:
+    """Refuse `_metadata` in a text without a syntax tree.
+
+    Raises:
+        UnsupportedReadError: It is named.
+    """
+    for token in outline.tokens:
+        if is_metadata(identifier_value(token)):
+            raise UnsupportedReadError.of(
+                f"{METADATA_NAME} in a query whose syntax only the engine can read",
+                where=source.locate(token.start),
+                instead="write the query in plainer SQL, or name it in a subquery in FROM",
+                detail=source.caret(token.start, token.end),
+            )
+
+
+def names_metadata(outline: Outline, start: int, end: int) -> bool:
+    """Whether `_metadata` is named between two offsets."""
+    return any(
+        start <= token.start < end
+        and token.kind in {TokenKind.WORD, TokenKind.QUOTED}
+        and is_metadata(identifier_value(token))
+        for token in outline.tokens
+    )
+
+
+def is_metadata(name: str) -> bool:
+    return name.lower() == METADATA_NAME
+
+
+class _Finder:
+    def __init__(
+        self, tree: exp.Query, references: Sequence[TableReference], source: QueryText
+    ) -> None:
+        self.asked: set[int] = set()
+        self._tree = tree
+        self._source = source
+        self._files = {each.name_start for each in references if each.read.is_files}
+        self._aliases = {
+            each.name_start: alias
+            for each, alias in zip(references, table_aliases(references), strict=True)
+            if each.alias_at is not None
+        }
+
+    def add_column(self, column: exp.Column) -> None:
+        """Note a column, if it is `_metadata` of files of a query around it."""
+        names = [part.name.lower() for part in identifiers(column)]
+        if METADATA_NAME not in names[:2]:
+            return
+        select = column.find_ancestor(exp.Select)
+        while select is not None:
+            sources = list(_sources(select))
+            if names[0] == METADATA_NAME:
+                if any(_gives_metadata(each) for each in sources):
+                    return
+                meant = [each for each in sources if _start(each) in self._files]
+            else:
+                meant = [each for each in sources if each.alias_or_name.lower() == names[0]]
+            self.asked.update(start for each in meant if (start := _start(each)) in self._files)
+            if meant:
+                return
+            select = select.find_ancestor(exp.Select)
+
+    def add_last_before(self, offset: int) -> None:
+        """Note the files whose clause begins at an offset."""
+        before = [start for start in self._files if start < offset]
+        if before:
+            self.asked.add(max(before))
+
+    def stars(self) -> Iterator[Star]:
+        for select in self._tree.find_all(exp.Select):
+            sources = list(_sources(select, seen_by_star=True))
+            asked = [each for each in sources if _start(each) in self.asked]
+            if not asked:
+                continue
+            for table in asked:
+                self._check_names(table)
+            for star in _own_stars(select):
+                found = self._star(select, star, sources, asked)
+                if found is not None:
+                    yield found
+
+    def _star(
+        self,
+        select: exp.Select,
+        star: exp.Star,
+        sources: Sequence[exp.Expr],
+        asked: Sequence[exp.Expr],
+    ) -> Star | None:
+        column = star.parent
+        start, end = star.meta["start"], star.meta["end"] + 1
+        if isinstance(column, exp.Column):
+            parts = identifiers(column)
+            meant = [
+                each
+                for each in asked
+                if len(parts) == 1 and each.alias_or_name.lower() == parts[0].name.lower()
+            ]
+            if not meant:
+                return None
+            return Star(parts[0].meta["start"], end, (self._part(meant[0]),), is_qualified=True)
+        nameless = any(not each.alias_or_name for each in sources)
+        merged = any(join.args.get("using") for join in select.args.get("joins") or [])
+        if len(sources) > 1 and (nameless or merged):
+            raise self._refused(
+                start,
+                end,
+                f"A star beside {METADATA_NAME} and "
+                + ("JOIN ... USING" if merged else "a subquery without a name"),
+                "name the columns",
+            )
+        return Star(start, end, tuple(map(self._part, sources)), is_qualified=False)
+
+    def _part(self, table: exp.Expr) -> StarPart:
+        start = _start(table)
+        alias = self._aliases.get(-1 if start is None else start)
+        return StarPart(alias or quoted(table.alias_or_name), start)
+
+    def _check_names(self, table: exp.Expr) -> None:
+        alias = table.args.get("alias")
+        if isinstance(alias, exp.TableAlias) and alias.columns:
+            start = _start(table) or 0
+            raise self._refused(
+                start,
+                start + len(table.name),
+                f"{METADATA_NAME} of files with other names for their columns",
+                "rename the columns in the SELECT",
+            )
+
+    def _refused(self, start: int, end: int, what: str, instead: str) -> UnsupportedReadError:
+        return UnsupportedReadError.of(
+            what,
+            where=self._source.locate(start),
+            instead=instead,
+            detail=self._source.caret(start, end),
+        )
+
+
+def _sources(select: exp.Select, *, seen_by_star: bool = False) -> Iterator[exp.Expr]:
+    """What a SELECT reads, joins in parentheses open, in the order of the text."""
+    start = select.args.get("from_")
+    if start is not None:
+        yield from _opened(start.this)
+    for join in select.args.get("joins") or []:
+        if not (seen_by_star and join.kind.upper() in _HALF_JOINS):
+            yield from _opened(join.this)
+    yield from select.args.get("laterals") or []
+
+
+def _opened(source: exp.Expr) -> Iterator[exp.Expr]:
+    inner = source.this if isinstance(source, exp.Subquery) else None
+    if isinstance(inner, exp.Table | exp.Subquery) and not source.alias:
+        yield from _opened(inner)
+    else:
+        yield source
+    if isinstance(source, exp.Table | exp.Subquery):
+        for join in source.args.get("joins") or []:
+            yield from _opened(join.this)
+
+
+def _gives_metadata(source: exp.Expr) -> bool:
+    """Whether a subquery has a column of its own that is called so."""
+    inner = source.this if isinstance(source, exp.Subquery) else None
+    return isinstance(inner, exp.Query) and any(map(is_metadata, _names(inner)))
+
+
+def _names(query: exp.Query) -> Collection[str]:
+    return query.named_selects
+
+
+def _own_stars(select: exp.Select) -> Iterator[exp.Star]:
+    for node in select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query)):
+        if isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
+            yield node
+
+
+def _start(table: exp.Expr) -> int | None:
+    parts = identifiers(table) if isinstance(table, exp.Table) else ()
+    return min((int(part.meta["start"]) for part in parts), default=None)
