@@ -1,0 +1,223 @@
+"""The messages of some ranges of offsets, written as Parquet.
+
+A range is read to its end even where the last offsets hold no message: compaction removes some,
+transactions mark their ends with others, and aborted ones may be left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from millpond.errors.sources import KafkaDataLossError
+from millpond.streaming.kafka_cluster import CALL_S, KafkaCluster, Partition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What is held in memory before it is written, and what goes into one file.
+CHUNK_ROWS = 50_000
+CHUNK_BYTES = 16 << 20
+FILE_BYTES = 256 << 20
+MESSAGES_PER_CALL = 100
+
+
+@dataclass(frozen=True)
+class Span:
+    """Offsets of one partition: from `start` up to, but not including, `end`."""
+
+    start: int
+    end: int
+
+
+def write_messages(
+    cluster: KafkaCluster, spans: Mapping[Partition, Span], *, folder: Path
+) -> list[Path]:
+    """Write all messages of the spans to files below `folder`, in order within each partition.
+
+    Raises:
+        KafkaDataLossError: Messages are gone, unless the options allow it.
+        MillpondError: The brokers do not answer, or with an error.
+    """
+    import pyarrow.parquet as pq
+
+    schema = _arrow_schema(include_headers=cluster.options.include_headers)
+    files: list[Path] = []
+    writer: pq.ParquetWriter | None = None
+    written_bytes = 0
+    try:
+        for chunk, size_bytes in _chunks(_messages(cluster, spans), schema):
+            if writer is None:
+                folder.mkdir(parents=True, exist_ok=True)
+                files.append(folder / f"messages-{len(files):05}.parquet")
+                writer = pq.ParquetWriter(files[-1], schema)
+            writer.write_batch(chunk)
+            written_bytes += size_bytes
+            if written_bytes >= FILE_BYTES:
+                writer.close()
+                writer, written_bytes = None, 0
+    finally:
+        if writer is not None:
+            writer.close()
+    return files
+
+
+def _messages(cluster: KafkaCluster, spans: Mapping[Partition, Span]) -> Iterator[Any]:
+    """The messages of the spans, of all partitions as they come."""
+    consumer = cluster.consumer
+    consumer.assign([cluster.place(part, span.start) for part, span in spans.items()])
+    reading = _Reading(cluster, dict(spans))
+    heard_at = time.monotonic()
+    while reading.unfinished:
+        # The first call waits; the second takes what is there already.
+        first = consumer.poll(CALL_S)
+        found = () if first is None else (first, *consumer.consume(MESSAGES_PER_CALL, timeout=0))
+        for message in found:
+            if reading.takes(message):
+                yield message
+        if reading.has_advanced:
+            reading.has_advanced = False
+            heard_at = time.monotonic()
+        cluster.raise_if_hopeless()
+        if time.monotonic() - heard_at > cluster.options.timeout_s:
+            raise cluster.silence()
+    consumer.unassign()
+
+
+@dataclass
+class _Reading:
+    """What is still to come.
+
+    Attributes:
+        unfinished: The spans whose ends were not reached.
+        has_advanced: Whether a partition went on; whoever watches for that sets it back.
+    """
+
+    cluster: KafkaCluster
+    unfinished: dict[Partition, Span]
+    has_advanced: bool = False
+
+    def takes(self, message: Any) -> bool:
+        """Note what the client hands out, and say whether it is a message of a span."""
+        error = message.error()
+        if error is not None and message.topic() is None:
+            self.cluster.note(error)
+            return False
+        part = Partition(message.topic(), message.partition())
+        span = self.unfinished.get(part)
+        if span is None:
+            return False
+        if error is None:
+            self.has_advanced = True
+            if message.offset() + 1 >= span.end:
+                self._finish(part)
+            return bool(message.offset() < span.end)
+        if self.cluster.is_end(error):
+            self._at_end(part, span, message.offset())
+        elif self.cluster.is_out_of_range(error):
+            self._out_of_range(part, span)
+        elif not self.cluster.is_passing(error):
+            raise self.cluster.failure(f"the messages of {part}", error)
+        return False
+
+    def _finish(self, part: Partition) -> None:
+        del self.unfinished[part]
+        self.has_advanced = True
+        # Else the client would go on to fetch what nobody asked for.
+        self.cluster.consumer.pause([self.cluster.place(part)])
+
+    def _at_end(self, part: Partition, span: Span, offset: int) -> None:
+        """The client has all that there is up to `offset`."""
+        if offset >= span.end:
+            self._finish(part)
+            return
+        # A replica that lags behind ends early, for now.
+        _, latest = self.cluster.watermarks(part)
+        if latest < span.end:
+            if self.cluster.options.fail_on_data_loss:
+                raise KafkaDataLossError.from_shorter(str(part), wanted=span.end, latest=latest)
+            self._finish(part)
+
+    def _out_of_range(self, part: Partition, span: Span) -> None:
+        """Messages were removed since the first offset was asked for, or while being read."""
+        earliest, latest = self.cluster.watermarks(part)
+        if self.cluster.options.fail_on_data_loss:
+            if earliest > span.start:
+                raise KafkaDataLossError.from_expired(
+                    str(part), wanted=span.start, earliest=earliest
+                )
+            raise KafkaDataLossError.from_shorter(str(part), wanted=span.end, latest=latest)
+        if earliest >= span.end or latest <= span.start:
+            self._finish(part)
+        else:
+            # The client has given the partition up, and can't move in it.
+            self.cluster.consumer.incremental_unassign([self.cluster.place(part)])
+            self.cluster.consumer.incremental_assign([self.cluster.place(part, earliest)])
+            self.has_advanced = True
+
+
+def _chunks(messages: Iterator[Any], schema: pa.Schema) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Rows in bounded pieces, each with its size."""
+    rows: list[tuple[Any, ...]] = []
+    size_bytes = 0
+    with_headers = "headers" in schema.names
+    for message in messages:
+        row = _row(message, with_headers=with_headers)
+        rows.append(row)
+        size_bytes += len(row[0] or b"") + len(row[1] or b"")
+        if with_headers:
+            size_bytes += sum(len(header["value"] or b"") for header in row[-1] or ())
+        if len(rows) >= CHUNK_ROWS or size_bytes >= CHUNK_BYTES:
+            yield _record_batch(rows, schema), size_bytes
+            rows, size_bytes = [], 0
+    if rows:
+        yield _record_batch(rows, schema), size_bytes
+
+
+def _row(message: Any, *, with_headers: bool) -> tuple[Any, ...]:
+    kind, time_ms = message.timestamp()
+    row = (
+        message.key(),
+        message.value(),
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        # The client counts the kinds of time from 0 for none; Kafka and Spark from -1.
+        time_ms * 1000 if kind else None,
+        kind - 1,
+    )
+    if not with_headers:
+        return row
+    headers = message.headers()
+    if headers is None:
+        return (*row, None)
+    return (*row, [{"key": key, "value": value} for key, value in headers])
+
+
+def _record_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _arrow_schema(*, include_headers: bool) -> pa.Schema:
+    import pyarrow as pa
+
+    fields = [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestampType", pa.int32()),
+    ]
+    if include_headers:
+        header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+        fields.append(("headers", pa.list_(header)))
+    return pa.schema(fields)
