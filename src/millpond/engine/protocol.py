@@ -189,6 +189,13 @@ class Engine(Protocol):
         """
         ...
 
+    def metadata_origin(self, plan: QueryPlan, column: str) -> str | None:
+        """The field of `_metadata` that a column of a query is as it stands, in lower case.
+
+        `None` where it is anything else, or can't be told.
+        """
+        ...
+
     def check_expectation(self, expectation: Expectation, schema: StructType) -> None:
         """Raise a `MillpondError` unless the constraint is one boolean expression on a row."""
         ...

@@ -20,6 +20,23 @@ class ReplaceUsingError(MillpondError, ValueError):
     """Base of the causes for which a REPLACE USING flow is refused or stopped."""
 
 
+class ReplaceUsingNotKeyedByFileError(ReplaceUsingError):
+    """Files without rows are to empty their keys, and it can't be told which keys these are."""
+
+    error_class = "REPLACE_USING_NOT_KEYED_BY_FILE"
+    sqlstate = "42601"
+
+    @classmethod
+    def from_flow(cls, flow: str, *, setting: str, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"Flow {flow} sets {setting}, but it is not keyed by file.",
+            where=where,
+            hint="stream one folder of files, with _metadata.file_path or _metadata.file_name as "
+            "the only key and _metadata.file_modification_time as the sequence, each selected as "
+            "it is, under any name, and read from the files without a join in between",
+        )
+
+
 # Found in the definition of the flow itself.
 
 
@@ -162,7 +179,7 @@ class ReplaceUsingNotStreamingError(ReplaceUsingError):
             f"REPLACE USING flow {flow} needs a streaming query, but {read}.",
             where=where,
             detail=detail,
-            hint="read the source as a stream: STREAM t or STREAM(t) in SQL, "
+            hint="read the source as a stream: STREAM t, STREAM(t) or STREAM read_files(..) in SQL, "
             "spark.readStream.table(...) in Python",
         )
 

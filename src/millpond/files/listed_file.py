@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,4 @@ class ListedFile:
     @property
     def name(self) -> str:
         """The last part of the path, decoded."""
-        from urllib.parse import unquote
-
-        return unquote(self.uri.rsplit("/", 1)[-1])
+        return unquote(self.uri.rsplit("/", 1)[-1], errors="surrogateescape")

@@ -11,13 +11,15 @@ from millpond.flows.batch import (
     ExpectationCount,
 )
 from millpond.flows.overwrite import overwrite
-from millpond.flows.replace_using import replace_using
+from millpond.flows.replace_using import NO_SNAPSHOTS, Snapshots, replace_using
 
 __all__ = [
+    "NO_SNAPSHOTS",
     "POSITION_COLUMN",
     "BatchContext",
     "BatchResult",
     "ExpectationCount",
+    "Snapshots",
     "append",
     "overwrite",
     "replace_using",

@@ -11,6 +11,9 @@ that the batch has for the key, and *s* the highest that the target has:
 Rows of the batch below their key's *m* never land, and keys that the batch lacks stay as they are.
 *s* is taken over the rows that the table holds, whoever wrote them: a row inserted by hand counts
 with the sequence it carries; one that carries null counts as below all others.
+Where the keys are files, a batch can also say which version of each file it read (`Snapshots`).
+Each counts towards *m*, and those of earlier batches towards *s*, as a row would that is not
+stored. So a version without rows empties its key, and no earlier version fills it again.
 Equality and order are Spark's (`ordering.py`).
 
 Only the key and sequence columns of the target are read, and of its files only those that may hold
@@ -20,6 +23,7 @@ one of the batch's keys. Everything goes into one commit, with the batch's numbe
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,8 +63,52 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
 
+@dataclass(frozen=True)
+class Snapshots:
+    """Versions of keys that are known apart from rows. The key is one column of strings.
+
+    Attributes:
+        read_us: By key, the highest sequence of the batch, in microseconds since 1970.
+        before_us: By key, the highest of earlier batches, where there is one.
+    """
+
+    read_us: Mapping[str, int]
+    before_us: Mapping[str, int]
+
+    def create(self, connection: DuckDBPyConnection, sequence: str) -> None:
+        """Make `snapshots` of them.
+
+        Args:
+            sequence: DuckDB's type of the sequence, a timestamp.
+        """
+        import pyarrow as pa
+
+        keys = list(self.read_us)
+        table = pa.table(
+            {
+                "k0": pa.array(keys, pa.string()),
+                "newest": pa.array(self.read_us.values(), pa.timestamp("us", tz="UTC")),
+                "floor": pa.array(map(self.before_us.get, keys), pa.timestamp("us", tz="UTC")),
+            }
+        )
+        connection.register("given_snapshots", table)
+        connection.execute(
+            f"CREATE TEMP TABLE snapshots AS SELECT k0, CAST(newest AS {sequence}) AS newest, "
+            f"CAST(floor AS {sequence}) AS floor FROM given_snapshots"
+        )
+        connection.unregister("given_snapshots")
+
+
+NO_SNAPSHOTS = Snapshots({}, {})
+
+
 def replace_using(
-    batch: StagedBatch, context: BatchContext, *, keys: tuple[str, ...], sequence: str | None
+    batch: StagedBatch,
+    context: BatchContext,
+    *,
+    keys: tuple[str, ...],
+    sequence: str | None,
+    snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> BatchResult:
     """Apply a batch to its target by the rule above, exactly once.
 
@@ -70,6 +118,7 @@ def replace_using(
         keys: The key columns.
         sequence: The column of the sequence, or `None` where the batch carries it beside the
             query's columns, in `SEQUENCE_COLUMN`. It is then stored beside the table's columns.
+        snapshots: What is known of versions of keys beside the rows.
 
     Raises:
         ExpectationViolationError: A row does not meet an expectation that fails the update.
@@ -81,7 +130,15 @@ def replace_using(
 
     def attempt(transaction: Transaction) -> BatchResult:
         with cursor(batch.files) as connection:
-            return _apply(connection, transaction, batch, context, keys=keys, sequence=sequence)
+            return _apply(
+                connection,
+                transaction,
+                batch,
+                context,
+                keys=keys,
+                sequence=sequence,
+                snapshots=snapshots,
+            )
 
     return commit_once(context, attempt, operation="REPLACE USING")
 
@@ -151,6 +208,7 @@ def _apply(
     *,
     keys: tuple[str, ...],
     sequence: str | None,
+    snapshots: Snapshots,
 ) -> BatchResult:
     snapshot = transaction.snapshot
     metadata = snapshot.metadata
@@ -160,10 +218,12 @@ def _apply(
         connection, batch, context, metadata=metadata, hidden_columns=comparison.hidden_columns
     )
     _find_heads(connection, rows, comparison, context)
+    if snapshots.read_us:
+        _add_snapshots(connection, snapshots, comparison)
     _find_stored(connection, snapshot, comparison, context)
     if comparison.is_sequence_hidden:
         _fill_in_sequences(connection, snapshot, comparison, batch, context)
-    _judge(connection)
+    _judge(connection, has_floors=bool(snapshots.read_us))
     added = write_data_files(
         connection,
         f"SELECT b.* FROM ({rows.sql}) AS b JOIN verdicts AS v "
@@ -215,6 +275,22 @@ def _find_heads(
             batch_id=context.batch_id,
             rows=int(unsequenced),
         )
+
+
+def _add_snapshots(
+    connection: DuckDBPyConnection, snapshots: Snapshots, comparison: Comparison
+) -> None:
+    """Count versions of keys towards `heads`, as rows that come with them."""
+    snapshots.create(connection, duckdb_type(comparison.sequence.dataType))
+    connection.execute(
+        "CREATE TEMP TABLE all_heads AS SELECT row_number() OVER () AS head, k0, "
+        "greatest(h.newest, s.newest) AS newest, s.floor AS floor "
+        "FROM heads AS h FULL JOIN snapshots AS s USING (k0)"
+    )
+    connection.execute("CREATE TEMP TABLE floors AS SELECT head, floor AS rank FROM all_heads")
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE heads AS SELECT * EXCLUDE (floor) FROM all_heads"
+    )
 
 
 def _find_stored(
@@ -292,12 +368,13 @@ def _fill_in_sequences(
     )
 
 
-def _judge(connection: DuckDBPyConnection) -> None:
+def _judge(connection: DuckDBPyConnection, *, has_floors: bool) -> None:
     """Make `verdicts`, what the rule says of each key, and `dead`, the rows that it takes out."""
+    ranks = "(SELECT head, rank FROM stored UNION ALL FROM floors)" if has_floors else "stored"
     connection.execute(
         "CREATE TEMP TABLE verdicts AS SELECT heads.*, "
         f"floor IS NULL OR {LANDS} AS lands, floor IS NULL OR {REPLACES} AS replaces "
-        "FROM heads LEFT JOIN (SELECT head, max(rank) AS floor FROM stored GROUP BY head) AS f "
+        f"FROM heads LEFT JOIN (SELECT head, max(rank) AS floor FROM {ranks} GROUP BY head) AS f "
         "ON heads.head = f.head"
     )
     connection.execute(

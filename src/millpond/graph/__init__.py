@@ -1,11 +1,20 @@
 """Datasets and flows put in order: names resolved, dependencies found, everything checked."""
 
 from millpond.graph.catalog import Catalog, PipelineSource, Source, StoredSource
-from millpond.graph.resolved import Graph, ResolvedDataset, ResolvedFlow, StreamRead
+from millpond.graph.external import ExternalSource, ExternalSources
+from millpond.graph.resolved import (
+    Graph,
+    ResolvedDataset,
+    ResolvedFlow,
+    StreamRead,
+    stream_key,
+)
 from millpond.graph.resolver import resolve
 
 __all__ = [
     "Catalog",
+    "ExternalSource",
+    "ExternalSources",
     "Graph",
     "PipelineSource",
     "ResolvedDataset",
@@ -14,4 +23,5 @@ __all__ = [
     "StoredSource",
     "StreamRead",
     "resolve",
+    "stream_key",
 ]

@@ -9,11 +9,14 @@ from millpond.definitions import Dataset
 from millpond.delta import Metadata, check_definition
 from millpond.errors import MillpondError
 from millpond.errors.graph import ReservedTablePropertyError
+from millpond.graph.empty_files import SETTING
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _RESERVED_PREFIX = "millpond."
+# Settings that users may give as properties of a table.
+_ALLOWED = frozenset({SETTING.lower()})
 # What many pipelines ask of a managed service's tables by habit. No row that a reader of the table
 # gets is another without them; who asks for a table's changes is told that there are none.
 _LEFT_OUT = frozenset(
@@ -44,7 +47,7 @@ def check(dataset: Dataset, schema: StructType, path: Path) -> list[MillpondErro
     problems: list[MillpondError] = [
         ReservedTablePropertyError.from_property(str(dataset.name), key, where=dataset.location)
         for key in dataset.table_properties
-        if key.lower().startswith(_RESERVED_PREFIX)
+        if key.lower().startswith(_RESERVED_PREFIX) and key.lower() not in _ALLOWED
     ]
     names = {field.name.lower(): field.name for field in schema.fields}
     columns = tuple(names.get(column.lower(), column) for column in dataset.partition_cols)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, Flow, FlowKind
-from millpond.engine.protocol import PlanInput, QueryPlan, StateDescription
+from millpond.engine.protocol import PlanInput, QueryPlan, StateDescription, TableRead
+from millpond.graph.external import ExternalSource, ReadKey
 from millpond.names import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 Key = tuple[str, ...]
+StreamKey = tuple[Hashable, ...]
+
+
+def stream_key(read: TableRead, path: Path | None) -> StreamKey:
+    """What tells a stream from the other streams of a query.
+
+    Args:
+        path: Folder of the table that is read, `None` where it is none.
+    """
+    return (str(path), ReadKey.of(read))
 
 
 @dataclass(frozen=True)
@@ -24,13 +35,30 @@ class StreamRead:
     Attributes:
         source: Stable name within the flow: the table's name, with a number where the flow reads
             it with other options, too.
-        path: Folder of the Delta table.
+        key: What the reads of the stream have in common, and those of others don't.
+        path: Folder of the Delta table; `None` for what is no table.
         options: Reader options, keys in lower case.
+        external: What it is where it is no table.
     """
 
     source: str
-    path: Path
+    key: StreamKey
     options: Mapping[str, str]
+    path: Path | None = None
+    external: ExternalSource | None = None
+
+
+@dataclass(frozen=True)
+class FileKey:
+    """How the keys of a REPLACE USING flow stand for files.
+
+    Attributes:
+        field: The field of `_metadata` that is the key: `file_path` or `file_name`.
+        follows_removals: Whether the key of a file that is gone is emptied.
+    """
+
+    field: str
+    follows_removals: bool
 
 
 @dataclass(frozen=True)
@@ -48,6 +76,7 @@ class ResolvedFlow:
         keys: Key columns of a REPLACE USING flow, spelled as the query spells them.
         sequence_type: Spark type of the sequence of a REPLACE USING flow.
         sequence_column: The query's column that is the sequence, or `None` for an expression.
+        file_key: How its keys stand for files, where files without rows empty them.
     """
 
     flow: Flow
@@ -61,6 +90,7 @@ class ResolvedFlow:
     keys: tuple[str, ...] = ()
     sequence_type: DataType | None = None
     sequence_column: str | None = None
+    file_key: FileKey | None = None
 
     @property
     def name(self) -> str:

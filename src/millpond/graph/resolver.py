@@ -7,8 +7,9 @@ functions may look at the schema of a table that does not exist yet. Reads no da
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from millpond.definitions import Dataset, DatasetKind, Flow, FlowKind, Language, Pipeline
 from millpond.delta import Table
@@ -31,22 +32,45 @@ from millpond.errors.graph import (
 from millpond.errors.replace_using import ReplaceUsingNotStreamingError
 from millpond.graph import expectations, properties, replace_using, schemas
 from millpond.graph.catalog import Catalog, PipelineSource, StoredSource
-from millpond.graph.resolved import Graph, Key, ResolvedDataset, ResolvedFlow, StreamRead
+from millpond.graph.empty_files import file_key
+from millpond.graph.external import ExternalSources
+from millpond.graph.resolved import (
+    Graph,
+    Key,
+    ResolvedDataset,
+    ResolvedFlow,
+    StreamKey,
+    StreamRead,
+    stream_key,
+)
 from millpond.graph.targets import check_targets
+from millpond.names import TableName
 from millpond.streaming import DeltaReadOptions
+
+_NUMBER = re.compile(r"#\d+\Z")
 
 
 def resolve(
-    pipeline: Pipeline, engine: Engine, catalog: Catalog
+    pipeline: Pipeline,
+    engine: Engine,
+    catalog: Catalog,
+    external: ExternalSources,
+    *,
+    anew: Callable[[TableName], bool] = lambda _name: False,
 ) -> tuple[Graph, list[MillpondError]]:
     """Resolve every dataset and flow.
+
+    Args:
+        external: Finds what is no table.
+        anew: Of which datasets the flows begin anew, so that nothing is taken over that was found
+            out about their sources.
 
     Returns:
         The graph of all that could be resolved, and every problem found. A dataset that reads a
         failed one is left out without a problem of its own.
     """
     targets = check_targets(pipeline)
-    resolver = _Resolver(pipeline, engine, catalog, failed=targets.failed)
+    resolver = _Resolver(pipeline, engine, catalog, external, failed=targets.failed, anew=anew)
     for dataset in pipeline.datasets:
         resolver.visit(dataset)
     return Graph(resolver.resolved), [*targets.problems, *resolver.problems]
@@ -54,12 +78,21 @@ def resolve(
 
 class _Resolver:
     def __init__(
-        self, pipeline: Pipeline, engine: Engine, catalog: Catalog, *, failed: frozenset[Key]
+        self,
+        pipeline: Pipeline,
+        engine: Engine,
+        catalog: Catalog,
+        external: ExternalSources,
+        *,
+        failed: frozenset[Key],
+        anew: Callable[[TableName], bool],
     ) -> None:
         self.resolved: dict[Key, ResolvedDataset] = {}
         self.problems: list[MillpondError] = []
         self._engine = engine
         self._catalog = catalog
+        self._external = external
+        self._anew = anew
         self._failed: set[Key] = set(failed)
         self._open: list[Dataset] = []
         self._flows: dict[Key, list[Flow]] = defaultdict(list)
@@ -122,7 +155,12 @@ class _Resolver:
         return ResolvedDataset(dataset=dataset, schema=schema, flows=flows, path=path)
 
     def _resolve_flow(self, flow: Flow, dataset: Dataset) -> ResolvedFlow:
+        anew = self._anew(dataset.name)
+
         def bind(read: TableRead) -> Input:
+            if read.format is not None:
+                external = self._external.find(read, anew=anew)
+                return EmptyInput(external.schema, external.name)
             return self._bind(read, reader=flow.name)
 
         with self._engine.defining(bind):
@@ -154,6 +192,15 @@ class _Resolver:
                 keys=order.keys,
                 sequence_type=order.sequence_type,
                 sequence_column=order.sequence_column,
+                file_key=file_key(
+                    flow,
+                    dataset,
+                    plan,
+                    self._engine,
+                    keys=order.keys,
+                    sequence_column=order.sequence_column,
+                    streams=streams,
+                ),
             )
         return resolved
 
@@ -161,6 +208,8 @@ class _Resolver:
         """What a plan does, and what the views do that it reads."""
         yield from plan.operators
         for read in plan.reads:
+            if read.format is not None:
+                continue
             source = self._catalog.find(read, reader=reader)
             if isinstance(source, PipelineSource):
                 found = self._upstream(source.dataset, read)
@@ -197,10 +246,17 @@ class _Resolver:
         self, plan: QueryPlan, *, reader: str
     ) -> tuple[tuple[StreamRead, ...], tuple[str, ...], frozenset[Key]]:
         """Everything that a plan reads, through views as well."""
-        streams: dict[tuple[str, tuple[tuple[str, str], ...]], StreamRead] = {}
+        streams: dict[StreamKey, StreamRead] = {}
         inputs: dict[str, None] = {}
         upstream: set[Key] = set()
         for read in plan.reads:
+            if read.format is not None:
+                external = self._external.find(read)
+                inputs[external.name] = None
+                if read.streaming:
+                    key = stream_key(read, None)
+                    streams[key] = StreamRead(external.name, key, read.options, external=external)
+                continue
             source = self._catalog.find(read, reader=reader)
             inputs[source.name] = None
             if isinstance(source, PipelineSource):
@@ -209,7 +265,7 @@ class _Resolver:
                     _check_view_read(found, read, reader=reader)
                     upstream |= found.upstream
                     for stream in found.flows[0].streams:
-                        streams[stream.source, _options_key(stream.options)] = stream
+                        streams[stream.key] = stream
                     continue
                 upstream.add(found.key)
                 path = self._catalog.table_path(found.dataset)
@@ -217,8 +273,8 @@ class _Resolver:
                 path = source.path
             if read.streaming:
                 DeltaReadOptions.parse(read.options, where=read.location)
-                stream = StreamRead(source.name, path, read.options)
-                streams[stream.source, _options_key(stream.options)] = stream
+                key = stream_key(read, path)
+                streams[key] = StreamRead(source.name, key, read.options, path=path)
         return _numbered(streams.values()), tuple(inputs), frozenset(upstream)
 
 
@@ -227,15 +283,11 @@ def _numbered(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:
     seen: dict[str, int] = defaultdict(int)
     named: list[StreamRead] = []
     for stream in streams:
-        base = stream.source.partition("#")[0]
+        base = _NUMBER.sub("", stream.source)
         seen[base] += 1
         name = base if seen[base] == 1 else f"{base}#{seen[base]}"
         named.append(dataclasses.replace(stream, source=name))
     return tuple(named)
-
-
-def _options_key(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(options.items()))
 
 
 def _check_view_read(found: ResolvedDataset, read: TableRead, *, reader: str) -> None:

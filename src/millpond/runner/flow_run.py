@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
@@ -14,10 +14,11 @@ from millpond.definitions import FlowKind, SqlQuery
 from millpond.engine.protocol import Engine, Input, ParquetInput, TableRead
 from millpond.errors import MillpondError
 from millpond.errors.runner import StorageNotWritableError
-from millpond.flows import BatchContext, BatchResult
-from millpond.graph import Catalog, Graph, ResolvedFlow
+from millpond.files import ListedFile
+from millpond.flows import NO_SNAPSHOTS, BatchContext, BatchResult, Snapshots
+from millpond.graph import Catalog, ExternalSources, Graph, ResolvedFlow, StreamRead
 from millpond.names import path_segment
-from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
+from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER, PREFIX
 from millpond.runner.inputs import FlowInputs
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.tables import ReadyTable
@@ -28,6 +29,7 @@ from millpond.streaming import (
     DataSize,
     DeltaSource,
     MicroBatch,
+    StreamSource,
     run_batches,
     run_once,
 )
@@ -58,6 +60,7 @@ class FlowRun:
     engine: Engine
     graph: Graph
     catalog: Catalog
+    external: ExternalSources
     layout: Layout
     store: Store
     configuration: Mapping[str, str]
@@ -98,22 +101,36 @@ class FlowRun:
             return
         kept = FlowState(self.layout.state(flow.name, ready.checkpoints[flow.name]), self.store)
         waits_for_time = any(operator.get("event_time") for operator in flow.state.values())
-        sources = {
-            stream.source: DeltaSource(
-                stream.path,
-                {**self._stream_defaults(), **stream.options},
-                store=self.store,
-                name=stream.source,
-                flow=flow.name,
-            )
-            for stream in flow.streams
-        }
+        sources = {stream.source: self._source(stream, flow, checkpoint) for stream in flow.streams}
         yield from run_batches(
             checkpoint=checkpoint,
             sources=sources,
             committed=committed,
             apply=apply,
             unfinished=lambda number: waits_for_time and kept.watermark_moves_after(number),
+        )
+        with ExitStack() as finishing:
+            for source in sources.values():
+                finishing.callback(source.finish)
+
+    def _source(
+        self, stream: StreamRead, flow: ResolvedFlow, checkpoint: Checkpoint
+    ) -> StreamSource:
+        if stream.external is not None:
+            return stream.external.stream(
+                folder=checkpoint.source_folder(stream.source),
+                store=self.store,
+                name=stream.source,
+                flow=flow.name,
+                follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
+            )
+        assert stream.path is not None
+        return DeltaSource(
+            stream.path,
+            {**self._stream_defaults(), **stream.options},
+            store=self.store,
+            name=stream.source,
+            flow=flow.name,
         )
 
     def _apply_with_state(
@@ -151,6 +168,7 @@ class FlowRun:
                     flow,
                     self.graph,
                     self.catalog,
+                    self.external,
                     streams,
                     folder=folder / "tables",
                     store=self.store,
@@ -158,7 +176,7 @@ class FlowRun:
                 folder=folder / "rows",
                 expectations=task.dataset.dataset.expectations,
                 sequence_by=flow.flow.sequence_by if expression else None,
-                spark_conf=flow.flow.spark_conf,
+                spark_conf=_engine_settings(flow.flow.spark_conf),
                 state=state,
             )
             if state is not None:
@@ -168,7 +186,11 @@ class FlowRun:
                     result = flows.append(staged, context)
                 case FlowKind.REPLACE_USING:
                     result = flows.replace_using(
-                        staged, context, keys=flow.keys, sequence=flow.sequence_column
+                        staged,
+                        context,
+                        keys=flow.keys,
+                        sequence=flow.sequence_column,
+                        snapshots=_snapshots(flow, batch),
                     )
                 case FlowKind.MATERIALIZED_VIEW:
                     result = flows.overwrite(staged, context, schema=task.dataset.schema)
@@ -205,6 +227,33 @@ class FlowRun:
             plan, bind, folder=file.parent / "sequence", sequence_by=flow.flow.sequence_by
         )
         return staged.files[0].parent
+
+
+def _engine_settings(spark_conf: Mapping[str, str]) -> dict[str, str]:
+    """What a flow sets of the engine's, without what it sets of millpond's."""
+    return {k: v for k, v in spark_conf.items() if not k.lower().startswith(PREFIX)}
+
+
+def _snapshots(flow: ResolvedFlow, batch: MicroBatch) -> Snapshots:
+    """The versions of its keys that a batch of files has, those without rows among them."""
+    if flow.file_key is None:
+        return NO_SNAPSHOTS
+    versions = batch.file_versions(flow.streams[0].source)
+    by_path = flow.file_key.field == "file_path"
+    return Snapshots(
+        _newest_us(versions.read.values(), by_path=by_path),
+        _newest_us(versions.before.values(), by_path=by_path),
+    )
+
+
+def _newest_us(files: Iterable[ListedFile], *, by_path: bool) -> dict[str, int]:
+    """The latest time of each key, in microseconds, as sequences have it."""
+    newest: dict[str, int] = {}
+    for file in files:
+        key = file.uri if by_path else file.name
+        time_us = file.modified_ns // 1000
+        newest[key] = max(newest.get(key, time_us), time_us)
+    return newest
 
 
 @contextmanager

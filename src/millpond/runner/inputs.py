@@ -10,7 +10,14 @@ from pathlib import Path
 from millpond.delta import Table
 from millpond.engine.protocol import DeltaInput, Input, TableRead
 from millpond.errors.graph import TableNotFoundError
-from millpond.graph import Catalog, Graph, PipelineSource, ResolvedFlow
+from millpond.graph import (
+    Catalog,
+    ExternalSources,
+    Graph,
+    PipelineSource,
+    ResolvedFlow,
+    stream_key,
+)
 from millpond.storage import Store
 from millpond.streaming import rows_input
 
@@ -27,12 +34,18 @@ class FlowInputs:
     flow: ResolvedFlow
     graph: Graph
     catalog: Catalog
+    external: ExternalSources
     streams: Mapping[str, Input]
     folder: Path
     store: Store
 
     def __call__(self, read: TableRead) -> Input:
         """Return what `read` gives in this batch. A table that is not a stream is read whole."""
+        if read.format is not None:
+            if read.streaming:
+                return self._stream(read, None)
+            folder = self.folder / uuid.uuid4().hex
+            return self.external.find(read).rows(folder=folder)
         source = self.catalog.find(read, reader=self.flow.name)
         if isinstance(source, PipelineSource):
             dataset = self.graph.datasets[source.dataset.name.key]
@@ -43,11 +56,12 @@ class FlowInputs:
             path = source.path
         if not read.streaming:
             return table_input(path, read, folder=self.folder, store=self.store)
-        wanted = sorted(read.options.items())
+        return self._stream(read, path)
+
+    def _stream(self, read: TableRead, path: Path | None) -> Input:
+        wanted = stream_key(read, path)
         return next(
-            self.streams[stream.source]
-            for stream in self.flow.streams
-            if stream.path == path and sorted(stream.options.items()) == wanted
+            self.streams[stream.source] for stream in self.flow.streams if stream.key == wanted
         )
 
 

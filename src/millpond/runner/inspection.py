@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,6 +87,8 @@ def read_events(project: Project, update: str | None = None) -> list[Event]:
 
 
 def _bind(loaded: LoadedProject, read: TableRead, *, folder: Path, store: Store) -> Input:
+    if read.format is not None:
+        return loaded.external.find(read).rows(folder=folder / uuid.uuid4().hex)
     source = loaded.catalog.find(read, reader="The query")
     if not isinstance(source, PipelineSource):
         return table_input(source.path, read, folder=folder, store=store)

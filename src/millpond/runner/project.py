@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -11,7 +11,7 @@ from typing import Self
 from millpond.definitions import Pipeline
 from millpond.engine.protocol import Engine
 from millpond.errors import MillpondError
-from millpond.graph import Catalog, Graph, resolve
+from millpond.graph import Catalog, ExternalSources, Graph, resolve
 from millpond.options import check_option
 from millpond.project import Spec, find_spec, load_pipeline, load_spec
 from millpond.storage import Layout, LocalStore, Store
@@ -81,13 +81,43 @@ class LoadedProject:
 
     pipeline: Pipeline
     catalog: Catalog
+    external: ExternalSources
     graph: Graph
     problems: tuple[MillpondError, ...]
 
 
-def load(project: Project, engine: Engine) -> LoadedProject:
-    """Read the source files and resolve what they define. Reads no data."""
+def load(
+    project: Project,
+    engine: Engine,
+    *,
+    for_update: bool = False,
+    full_refresh: Sequence[str] = (),
+    full_refresh_all: bool = False,
+) -> LoadedProject:
+    """Read the source files and resolve what they define.
+
+    Reads no data, but for the columns of files that the user does not give.
+
+    Args:
+        for_update: Whether such columns are kept for later updates.
+        full_refresh: Tables that the update will fill anew.
+        full_refresh_all: Whether it will fill all tables anew.
+    """
     pipeline, problems = load_pipeline(project.spec, engine.session)
     catalog = project.catalog(pipeline)
-    graph, found = resolve(pipeline, engine, catalog)
-    return LoadedProject(pipeline, catalog, graph, (*problems, *found))
+    external = ExternalSources(
+        engine,
+        layout=project.layout,
+        store=project.store if for_update else None,
+        root=project.spec.root,
+        configuration=project.spec.configuration,
+    )
+    refreshed = {catalog.name(text).key for text in full_refresh}
+    graph, found = resolve(
+        pipeline,
+        engine,
+        catalog,
+        external,
+        anew=lambda name: full_refresh_all or name.key in refreshed,
+    )
+    return LoadedProject(pipeline, catalog, external, graph, (*problems, *found))

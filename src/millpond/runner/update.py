@@ -144,7 +144,13 @@ class _Update:
         self.recorder.update_progress(UpdateState.INITIALIZING)
         engine = self.project.start_engine()
         try:
-            loaded = load(self.project, engine)
+            loaded = load(
+                self.project,
+                engine,
+                for_update=True,
+                full_refresh=full_refresh,
+                full_refresh_all=full_refresh_all,
+            )
             selection = select(
                 loaded,
                 refresh=refresh,
@@ -224,6 +230,7 @@ class _Update:
             engine=engine,
             graph=loaded.graph,
             catalog=loaded.catalog,
+            external=loaded.external,
             layout=self.project.layout,
             store=self.project.store,
             configuration=self.project.spec.configuration,

@@ -17,6 +17,7 @@ class Layout:
     <root>/tables/<catalog>/<schema>/<table>/           Delta tables
     <root>/checkpoints/<flow>/<checkpoint id>/offsets/  one file a planned batch
     <root>/checkpoints/<flow>/<checkpoint id>/state/    what operators keep, by batch
+    <root>/schemas/                                     columns inferred of files
     <root>/events/                                      the event log, a Delta table
     <root>/samples/<schema>/<table>/                    generated sample tables
     <root>/staging/<update id>/                         batches in flight, removed afterwards
@@ -38,6 +39,10 @@ class Layout:
     @property
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
+
+    @property
+    def schemas(self) -> Path:
+        return self.root / "schemas"
 
     @property
     def events(self) -> Path:

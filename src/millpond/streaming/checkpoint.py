@@ -6,6 +6,7 @@ here: the table says that, in the commit that holds the batch's rows.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -45,6 +46,10 @@ class Checkpoint:
         self.folder = folder
         self._offsets = folder / "offsets"
         self._store = store
+
+    def source_folder(self, source: str) -> Path:
+        """A folder for what a source keeps beside its offsets; it may not exist yet."""
+        return self.folder / "sources" / hashlib.sha256(source.encode()).hexdigest()[:32]
 
     def numbers(self) -> list[int]:
         """The numbers of the batches that are still on record, in order."""

@@ -185,6 +185,9 @@ class DeltaSource:
             store=self._table.store,
         )
 
+    def finish(self) -> None:
+        """Nothing is left to be done."""
+
     def _versions(self, start: DeltaOffset, end: DeltaOffset) -> tuple[VersionFiles, ...] | None:
         """The files of the range that was planned last, to spare a second look at the log."""
         planned = self._planned

@@ -19,6 +19,7 @@ from millpond.errors.streaming import (
     CheckpointSourceChangedError,
 )
 from millpond.streaming.checkpoint import Checkpoint, PlannedBatch, SourceRange
+from millpond.streaming.file_source import FileSource, FileVersions
 from millpond.streaming.source import DataSize, Offset, StreamSource
 
 R = TypeVar("R")
@@ -55,6 +56,12 @@ class MicroBatch:
         return self._sources[source].input(
             found.start, found.end, folder=folder / f"source-{position}"
         )
+
+    def file_versions(self, source: str) -> FileVersions:
+        """Which versions of files the batch read, once `input` gave its rows."""
+        found, files = self._planned.sources[source], self._sources[source]
+        assert isinstance(files, FileSource)
+        return files.versions(found.start, found.end)
 
 
 def run_batches(

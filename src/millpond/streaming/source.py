@@ -1,4 +1,4 @@
-"""What micro-batches ask of a source of a stream, whatever it reads: Delta tables, later files.
+"""What micro-batches ask of a source of a stream, whatever it reads: Delta tables, files, topics.
 
 A source says how far it reaches, cuts what is new into bounded ranges, and hands a range to the
 engine. It keeps no state on disk: the checkpoint does.
@@ -79,4 +79,8 @@ class StreamSource(Protocol):
 
         Files that had to be written for it are below `folder`, which may not exist yet.
         """
+        ...
+
+    def finish(self) -> None:
+        """Called when all batches of an update are committed."""
         ...

@@ -171,6 +171,13 @@ class EmbeddedEngine:
         own = _own(plan)
         return self._resolved(own, own.bind(binder, self._inputs.relation))[1]
 
+    def metadata_origin(self, plan: QueryPlan, column: str) -> str | None:
+        """The field of `_metadata` that a column of a query is as it stands, in lower case."""
+        from millpond.engine.connect.metadata_origin import metadata_origin
+
+        own = _own(plan)
+        return metadata_origin(own.relation, own.sources, column)
+
     def check_expectation(self, expectation: Expectation, schema: StructType) -> None:
         """Raise a `MillpondError` unless the constraint is one boolean expression on a row."""
         from millpond.engine.embedded.expectations import check_constraint

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from millpond.files.options import FileOptions
 
 # A JSON object of what did not fit, by column, as text; NULL where all did.
-RESCUED = "__rescued"
+RESCUED = "__millpond_rescued"
+# Which of the files a row is of, by their order.
+FILE_INDEX = "__millpond_file"
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,14 @@ class LocalFile:
     Attributes:
         path: Where the content lies. It does not change while it is read.
         uri: The file itself, for messages.
+        size_bytes: Its length, as listed.
+        modified_ns: When it was changed, as listed.
     """
 
     path: Path
     uri: str
+    size_bytes: int = 0
+    modified_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,8 @@ class Selection:
 
     Attributes:
         sql: A SELECT of the asked columns by name and in order, each of its Spark type's DuckDB
-            type, and last `RESCUED`. With several files, before it `__file`: the index of the
-            row's file among those given, a BIGINT. It is run once.
+            type, and last `RESCUED`. With several files, before it `FILE_INDEX`: the
+            index of the row's file among those given, a BIGINT. It is run once.
         new_columns: The columns that the files hold and that were not asked for, with the types
             that inference gives them.
     """

@@ -1,0 +1,111 @@
+"""Errors of reads of files: columns that can't be told, and files that can't be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from millpond.errors.base import MillpondError, SourceLocation
+
+# A message names so many files at most.
+FILES_SHOWN = 10
+
+
+def listed(reasons: Mapping[str, str]) -> str:
+    """Files with why they can't be read, a line each; of many, the first."""
+    shown = [f"  {uri}: {reason}" for uri, reason in sorted(reasons.items())[:FILES_SHOWN]]
+    more = len(reasons) - len(shown)
+    return "\n".join([*shown, f"  and {more} more"] if more > 0 else shown)
+
+
+def counted(reasons: Mapping[str, str]) -> str:
+    """How many files there are."""
+    return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''}"
+
+
+class ColumnsNotInferredError(MillpondError, ValueError):
+    """There are no files from which columns could be inferred."""
+
+    error_class = "FILE_COLUMNS_NOT_INFERRED"
+    sqlstate = "42KD9"
+
+    @classmethod
+    def from_read(cls, paths: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"There are no files at {paths} yet, so their columns can't be told.",
+            where=where,
+            hint="give the columns: the option schema of read_files, or schema() in Python; or run "
+            "again when there is a file",
+        )
+
+
+class KeptColumnsUnreadableError(MillpondError, OSError):
+    """What an earlier update found out about the columns of files can't be read."""
+
+    error_class = "FILE_COLUMNS_UNREADABLE"
+    sqlstate = "58030"
+
+    @classmethod
+    def from_file(cls, path: Path, *, reason: str) -> Self:
+        return cls(
+            f"The columns of files that are kept in {path} can't be read: {reason}.",
+            hint="remove the file: the columns are inferred again",
+        )
+
+
+class FilesUnreadableError(MillpondError, OSError):
+    """Some files of a batch read can't be read."""
+
+    error_class = "FILES_UNREADABLE"
+    sqlstate = "58030"
+
+    @classmethod
+    def from_files(
+        cls, source: str, *, reasons: Mapping[str, str], where: SourceLocation | None
+    ) -> Self:
+        return cls(
+            f"{counted(reasons)} of {source} can't be read.\n{listed(reasons)}",
+            where=where,
+            hint="mend or remove them, or set the option ignoreCorruptFiles to pass them over",
+        )
+
+
+class FilesNotReadError(MillpondError, OSError):
+    """Some files of a stream can't be read; all others were."""
+
+    error_class = "FILES_NOT_READ"
+    sqlstate = "58030"
+
+    @classmethod
+    def from_files(cls, source: str, *, flow: str, reasons: Mapping[str, str]) -> Self:
+        return cls(
+            f"Flow {flow} could not read {counted(reasons)} of {source}; all others were read.\n"
+            f"{listed(reasons)}",
+            hint="mend or remove them and run again: they are tried anew in each update; or set "
+            "the option ignoreCorruptFiles to pass them over for good",
+        )
+
+
+class NewColumnsError(MillpondError, ValueError):
+    """Files of a stream have columns that the stream does not have."""
+
+    error_class = "FILES_HAVE_NEW_COLUMNS"
+    sqlstate = "KD003"
+
+    @classmethod
+    def from_source(cls, source: str, *, flow: str, columns: Sequence[str], added: bool) -> Self:
+        names = ", ".join(columns)
+        if added:
+            return cls(
+                f"Flow {flow} met files of {source} with new columns: {names}. "
+                "The columns were added to the stream; the files wait for the next update.",
+                hint="run again. To keep such values in one column instead, set "
+                "schemaEvolutionMode to rescue",
+            )
+        return cls(
+            f"Flow {flow} met files of {source} with columns that it does not have: {names}. "
+            "These files were not read.",
+            hint="add the columns to the schema or to schemaHints, mend the files, or set "
+            "schemaEvolutionMode to addNewColumns or rescue",
+        )

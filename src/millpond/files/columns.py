@@ -1,0 +1,42 @@
+"""The columns that a read of files has: those inside the files, and those beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from millpond.files.metadata import metadata_field
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """The columns of a read of files.
+
+    Attributes:
+        schema: All that a star gives, in order.
+        of_folders: Names of those whose values stand in the names of folders.
+        rescued: The name of the one that keeps values that did not fit, or `None`.
+    """
+
+    schema: StructType
+    of_folders: frozenset[str] = field(default_factory=frozenset)
+    rescued: str | None = None
+
+    @cached_property
+    def inside(self) -> StructType:
+        """The columns that are looked for inside the files."""
+        from pyspark.sql.types import StructType
+
+        beside = self.of_folders | ({self.rescued} if self.rescued else frozenset())
+        return StructType([f for f in self.schema.fields if f.name not in beside])
+
+    @cached_property
+    def input_schema(self) -> StructType:
+        """The columns as an engine gets them: with `_metadata`."""
+        from pyspark.sql.types import StructType
+
+        return StructType([*self.schema.fields, metadata_field()])

@@ -1,0 +1,232 @@
+"""Reads files into Parquet: each of them whole and in one version, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.delta import literal, quote
+from millpond.delta.schema import duckdb_type
+from millpond.delta.shared_connection import cursor
+from millpond.errors import MillpondError
+from millpond.files.columns import FileColumns
+from millpond.files.contents import plain_content
+from millpond.files.formats import format_of
+from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
+from millpond.files.listed_file import ListedFile
+from millpond.files.metadata import METADATA_COLUMN
+from millpond.files.options import EvolutionMode, FileOptions
+from millpond.files.partitions import partition_values
+from millpond.files.stores import stat
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+_STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
+# So many files are read by one query at most.
+_GROUP_FILES = 500
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
+# Batches live for a moment and are read once: little compression is the quickest.
+_FORMAT = "FORMAT parquet, COMPRESSION snappy"
+
+
+@dataclass
+class FilesRead:
+    """What came of reading some files.
+
+    Attributes:
+        parquet: Files that hold the rows, with the columns of `FileColumns.input_schema`.
+        changed: Files of which there is another version than the listed one: that one.
+        missing: URIs of files that are gone.
+        failed: Why files can't be read, by URI.
+        unlike: URIs of files that have columns which were not asked for and stop the read.
+        new_columns: Those columns.
+    """
+
+    parquet: list[Path] = field(default_factory=list)
+    changed: list[ListedFile] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    unlike: list[str] = field(default_factory=list)
+    new_columns: StructType | None = None
+
+
+def read_files(
+    files: Sequence[ListedFile], options: FileOptions, columns: FileColumns, *, folder: Path
+) -> FilesRead:
+    """Read the listed versions of some files.
+
+    Args:
+        folder: For the Parquet files; it may not exist yet.
+
+    Raises:
+        OSError: There is no room to write to, or no file can be opened any more.
+    """
+    found = FilesRead()
+    folder.mkdir(parents=True, exist_ok=True)
+    for first in range(0, len(files), _GROUP_FILES):
+        _Group(options, columns, folder, found).read(files[first : first + _GROUP_FILES])
+    return found
+
+
+class _Group:
+    """Reads files by as few queries as can be, and finds those that spoil it for the others."""
+
+    def __init__(
+        self, options: FileOptions, columns: FileColumns, folder: Path, found: FilesRead
+    ) -> None:
+        self._options = options
+        self._columns = columns
+        self._folder = folder
+        self._found = found
+        self._format = format_of(options.format)
+
+    def read(self, files: Sequence[ListedFile]) -> None:
+        contents: list[tuple[ListedFile, LocalFile]] = []
+        for file in self._unchanged(files):
+            try:
+                contents.append((file, plain_content(file, self._options, folder=self._folder)))
+            except (MillpondError, OSError) as error:
+                self._fail(file, error)
+        self._read(contents)
+
+    def _unchanged(self, files: Sequence[ListedFile]) -> Iterator[ListedFile]:
+        for file in files:
+            now = stat(file.uri)
+            if now is None:
+                self._found.missing.append(file.uri)
+            elif now != file:
+                self._found.changed.append(now)
+            else:
+                yield file
+
+    def _read(self, contents: Sequence[tuple[ListedFile, LocalFile]]) -> None:
+        """Read files whose content is at hand; each is told apart from the rest if need be."""
+        import duckdb
+
+        if not contents:
+            return
+        try:
+            parquet, new_columns = self._written(contents)
+        except (MillpondError, duckdb.Error, OSError) as error:
+            if len(contents) == 1:
+                self._fail(contents[0][0], error)
+            else:
+                _raise_if_out_of_room(error)
+                self._read_halves(contents)
+            return
+        if new_columns is not None:
+            if len(contents) > 1:
+                self._read_halves(contents)
+            else:
+                self._found.unlike.append(contents[0][0].uri)
+                self._found.new_columns = united(self._found.new_columns, new_columns)
+            return
+        files = [file for file, _ in contents]
+        unchanged = set(self._unchanged(files))
+        if len(unchanged) == len(files):
+            self._found.parquet.extend(parquet)
+            return
+        for path in parquet:
+            path.unlink()
+        self._read([pair for pair in contents if pair[0] in unchanged])
+
+    def _read_halves(self, contents: Sequence[tuple[ListedFile, LocalFile]]) -> None:
+        half = len(contents) // 2
+        self._read(contents[:half])
+        self._read(contents[half:])
+
+    def _written(
+        self, contents: Sequence[tuple[ListedFile, LocalFile]]
+    ) -> tuple[list[Path], StructType | None]:
+        """The rows as Parquet, or the columns that stop it."""
+        scratch = self._folder / uuid.uuid4().hex
+        scratch.mkdir()
+        local = [content for _, content in contents]
+        with cursor([content.path for content in local]) as connection:
+            selection = self._format.select(
+                local, self._options, self._columns.inside, connection=connection, folder=scratch
+            )
+            if selection.new_columns.fields and self._options.evolution in _STOPPING:
+                return [], selection.new_columns
+            target = self._folder / f"{uuid.uuid4().hex}.parquet"
+            (count,) = connection.execute(
+                f"COPY ({self._select(selection.sql, [file for file, _ in contents])}) "
+                f"TO {literal(str(target))} ({_FORMAT})"
+            ).fetchall()[0]
+        return [target] if count else [], None
+
+    def _select(self, rows: str, files: Sequence[ListedFile]) -> str:
+        """The rows with what stands beside them: of their file, and what did not fit."""
+        values = ", ".join(
+            f"({', '.join(self._facts(index, file))})" for index, file in enumerate(files)
+        )
+        names = [FILE_INDEX, METADATA_COLUMN, "__path", *self._folder_names()]
+        beside = f"(VALUES {values}) AS file ({', '.join(map(quote, names))})"
+        shown = [self._column(field.name) for field in self._columns.schema.fields]
+        shown.append(f"file.{quote(METADATA_COLUMN)}")
+        join = (
+            f"JOIN {beside} USING ({quote(FILE_INDEX)})"
+            if len(files) > 1
+            else f"CROSS JOIN {beside}"
+        )
+        return f"SELECT {', '.join(shown)} FROM ({rows}) AS content {join}"
+
+    def _column(self, name: str) -> str:
+        if name == self._columns.rescued:
+            rescued = f"content.{quote(RESCUED)}"
+            return (
+                f"CASE WHEN {rescued} IS NOT NULL "
+                f"THEN left({rescued}, -1) || file.__path END AS {quote(name)}"
+            )
+        side = "file" if name in self._columns.of_folders else "content"
+        return f"{side}.{quote(name)}"
+
+    def _folder_names(self) -> list[str]:
+        return [f.name for f in self._columns.schema.fields if f.name in self._columns.of_folders]
+
+    def _facts(self, index: int, file: ListedFile) -> Iterator[str]:
+        modified = f"make_timestamptz({file.modified_ns // 1000})"
+        yield str(index)
+        yield (
+            f"{{'file_path': {literal(file.uri)}, 'file_name': {literal(file.name)}, "
+            f"'file_size': {file.size_bytes}::BIGINT, 'file_block_start': 0::BIGINT, "
+            f"'file_block_length': {file.size_bytes}::BIGINT, "
+            f"'file_modification_time': {modified}}}"
+        )
+        yield literal(f',"_file_path":{json.dumps(file.uri)}}}')
+        if self._columns.of_folders:
+            values = partition_values(file.uri)
+            for column in self._columns.schema.fields:
+                if column.name in self._columns.of_folders:
+                    yield _typed(values.get(column.name), column.dataType)
+
+    def _fail(self, file: ListedFile, error: Exception) -> None:
+        _raise_if_out_of_room(error)
+        what = error.what if isinstance(error, MillpondError) else str(error)
+        self._found.failed[file.uri] = what.strip().partition("\n")[0]
+
+
+def united(known: StructType | None, more: StructType) -> StructType:
+    """Columns with those of others that they lack, by names in any case."""
+    from pyspark.sql.types import StructType
+
+    fields = list(known.fields) if known is not None else []
+    names = {field.name.lower() for field in fields}
+    return StructType([*fields, *(f for f in more.fields if f.name.lower() not in names)])
+
+
+def _typed(value: str | None, data_type: DataType) -> str:
+    return f"CAST({'NULL' if value is None else literal(value)} AS {duckdb_type(data_type)})"
+
+
+def _raise_if_out_of_room(error: Exception) -> None:
+    """Raise what is no fault of the file that was read."""
+    is_full = isinstance(error, OSError) and error.errno in _DISK_FULL
+    if is_full or "No space left on device" in str(error):
+        raise error

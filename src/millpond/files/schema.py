@@ -1,0 +1,169 @@
+"""The columns of files: the user's, or inferred once and kept, the same for all batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from millpond.delta.shared_connection import cursor
+from millpond.errors.file_reads import KeptColumnsUnreadableError
+from millpond.files.columns import FileColumns
+from millpond.files.contents import plain_content
+from millpond.files.formats import format_of
+from millpond.files.listed_file import ListedFile
+from millpond.files.options import FileOptions
+from millpond.files.partitions import partition_columns
+from millpond.storage import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+# Inference looks at the first files, up to so many and so many bytes.
+_SAMPLE_FILES = 1000
+_SAMPLE_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class KeptColumns:
+    """What was found out about some files.
+
+    Attributes:
+        inside: Columns inside the files.
+        of_folders: Columns of the names of folders.
+    """
+
+    inside: StructType
+    of_folders: StructType
+
+
+class FileSchemas:
+    """Inferred columns, one file for each way to read some files."""
+
+    def __init__(self, folder: Path, store: Store | None) -> None:
+        """Set up.
+
+        Args:
+            store: `None` to keep nothing.
+        """
+        self._folder = folder
+        self._store = store
+
+    def kept(self, options: FileOptions) -> KeptColumns | None:
+        """What an earlier update found out.
+
+        Raises:
+            KeptColumnsUnreadableError: The file is torn.
+        """
+        from pyspark.sql.types import StructType
+
+        path = self._path(options)
+        try:
+            value = json.loads(path.read_bytes())
+            return KeptColumns(
+                StructType.fromJson(value["inside"]), StructType.fromJson(value["of_folders"])
+            )
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise KeptColumnsUnreadableError.from_file(path, reason=str(error)) from error
+
+    def keep(self, options: FileOptions, columns: KeptColumns) -> None:
+        """Keep what was found out for later updates."""
+        if self._store is None:
+            return
+        value = {
+            "paths": options.paths,
+            "format": options.format,
+            "inside": columns.inside.jsonValue(),
+            "of_folders": columns.of_folders.jsonValue(),
+        }
+        self._store.put(self._path(options), json.dumps(value, ensure_ascii=False).encode())
+
+    def _path(self, options: FileOptions) -> Path:
+        told_by = [
+            options.paths,
+            options.format,
+            options.infer_types,
+            options.partition_columns,
+            sorted(options.format_options.items()),
+        ]
+        digest = hashlib.sha256(json.dumps(told_by).encode("utf-8", "surrogatepass")).hexdigest()
+        return self._folder / f"{digest[:32]}.json"
+
+
+def infer(files: Sequence[ListedFile], options: FileOptions, *, root: Path) -> KeptColumns:
+    """Find out the columns of files by looking at the first of them.
+
+    Raises:
+        MillpondError: One of them can't be read.
+    """
+    inside = options.schema
+    if inside is None:
+        with tempfile.TemporaryDirectory(prefix="millpond-infer-") as name, cursor() as connection:
+            folder = Path(name)
+            content = [plain_content(file, options, folder=folder) for file in _sample(files)]
+            inside = format_of(options.format).infer(
+                content, options, connection=connection, folder=folder
+            )
+    return KeptColumns(inside, partition_columns(files, options, root=root))
+
+
+def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:
+    """The columns of a read: the user's, or the inferred ones with the user's hints."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    folders = {field.name.lower(): field for field in kept.of_folders.fields}
+    if options.schema is not None:
+        names = options.schema.names
+        return FileColumns(
+            options.schema,
+            of_folders=frozenset(name for name in names if name.lower() in folders),
+            rescued=options.rescued_column if options.rescued_column in names else None,
+        )
+    fields = [f for f in kept.inside.fields if f.name.lower() not in folders]
+    fields += kept.of_folders.fields
+    for hint in (options.schema_hints or StructType([])).fields:
+        fields = _hinted(fields, hint.name.split("."), hint.dataType)
+    if options.rescued_column is not None:
+        fields = [f for f in fields if f.name.lower() != options.rescued_column.lower()]
+        fields.append(StructField(options.rescued_column, StringType()))
+    return FileColumns(
+        StructType(fields),
+        of_folders=frozenset(f.name for f in fields if f.name.lower() in folders),
+        rescued=options.rescued_column,
+    )
+
+
+def _sample(files: Sequence[ListedFile]) -> list[ListedFile]:
+    sample: list[ListedFile] = []
+    size_bytes = 0
+    for file in files[:_SAMPLE_FILES]:
+        size_bytes += file.size_bytes
+        if sample and size_bytes > _SAMPLE_BYTES:
+            break
+        sample.append(file)
+    return sample
+
+
+def _hinted(fields: Sequence[Any], path: Sequence[str], data_type: DataType) -> list[Any]:
+    """The columns with another type for one of them, or with it at the end if there is none."""
+    from pyspark.sql.types import StructField, StructType
+
+    found = list(fields)
+    for index, field in enumerate(found):
+        if field.name.lower() != path[0].lower():
+            continue
+        inner = data_type
+        if len(path) > 1:
+            nested = field.dataType.fields if isinstance(field.dataType, StructType) else []
+            inner = StructType(_hinted(nested, path[1:], data_type))
+        found[index] = StructField(field.name, inner)
+        return found
+    for name in reversed(path[1:]):
+        data_type = StructType([StructField(name, data_type)])
+    return [*found, StructField(path[0], data_type)]

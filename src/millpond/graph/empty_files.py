@@ -1,0 +1,72 @@
+"""The setting `millpond.replaceUsing.emptyFiles`: what files without rows mean to a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from millpond.definitions import Dataset, Flow
+from millpond.engine.protocol import Engine, QueryPlan
+from millpond.errors.options import InvalidOptionError
+from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
+from millpond.graph.resolved import FileKey, StreamRead
+
+SETTING = "millpond.replaceUsing.emptyFiles"
+_KEYS = frozenset({"file_path", "file_name"})
+_SEQUENCE = "file_modification_time"
+
+
+class EmptyFiles(Enum):
+    """What becomes of the key of a file that has no rows."""
+
+    KEEP = "keep"  # Nothing: as the key of any other source.
+    REPLACE = "replace"  # It is emptied.
+    REPLACE_AND_REMOVE = "replaceAndRemove"  # It is emptied, and so is that of a file that is gone.
+
+
+def file_key(
+    flow: Flow,
+    dataset: Dataset,
+    plan: QueryPlan,
+    engine: Engine,
+    *,
+    keys: Sequence[str],
+    sequence_column: str | None,
+    streams: Sequence[StreamRead],
+) -> FileKey | None:
+    """How a REPLACE USING flow is keyed by file, or `None` where files without rows mean nothing.
+
+    Raises:
+        InvalidOptionError: The setting is none that there is.
+        ReplaceUsingNotKeyedByFileError: It is set for a flow that is not keyed by file.
+    """
+    setting = _setting(flow, dataset)
+    if setting is EmptyFiles.KEEP:
+        return None
+    key = engine.metadata_origin(plan, keys[0]) if len(keys) == 1 else None
+    is_time = (
+        sequence_column is not None and engine.metadata_origin(plan, sequence_column) == _SEQUENCE
+    )
+    is_files = len(streams) == 1 and streams[0].external is not None
+    if key not in _KEYS or not is_time or not is_files:
+        raise ReplaceUsingNotKeyedByFileError.from_flow(
+            flow.name, setting=SETTING, where=flow.location
+        )
+    assert key is not None
+    return FileKey(key, follows_removals=setting is EmptyFiles.REPLACE_AND_REMOVE)
+
+
+def _setting(flow: Flow, dataset: Dataset) -> EmptyFiles:
+    text = _value(flow.spark_conf) or _value(dataset.table_properties)
+    if text is None:
+        return EmptyFiles.KEEP
+    for value in EmptyFiles:
+        if value.value.lower() == text.strip().lower():
+            return value
+    raise InvalidOptionError.from_value(
+        SETTING, text, expected="keep, replace or replaceAndRemove", where=flow.location
+    )
+
+
+def _value(settings: Mapping[str, str]) -> str | None:
+    return next((v for k, v in settings.items() if k.lower() == SETTING.lower()), None)

@@ -1,0 +1,126 @@
+"""Sources outside the tables: files, and what streams from elsewhere. What columns they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from millpond.engine.protocol import Engine, Input, TableRead
+from millpond.files.schema import FileSchemas
+from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
+from millpond.storage import Layout, Store
+from millpond.streaming import StreamSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_LIMITS = (MAX_FILES_PER_TRIGGER, MAX_BYTES_PER_TRIGGER)
+
+
+class ExternalSource(Protocol):
+    """One read of something that is no table.
+
+    Attributes:
+        name: What to call it in messages and checkpoints.
+        schema: Its columns, as an engine gets them.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def schema(self) -> StructType: ...
+
+    def stream(
+        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+    ) -> StreamSource:
+        """The source of a stream.
+
+        Args:
+            folder: For what it keeps beside the checkpoint's offsets.
+            name: What to call it in messages.
+            flow: The flow that reads it.
+            follows_removals: Whether what is gone from it is told of.
+        """
+        ...
+
+    def rows(self, *, folder: Path) -> Input:
+        """All rows that there are now, in files below `folder`."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReadKey:
+    """What makes two reads of something outside the same."""
+
+    format: str | None
+    paths: tuple[str, ...]
+    columns: str | None
+    options: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, read: TableRead) -> ReadKey:
+        return cls(read.format, read.paths, read.columns, tuple(sorted(read.options.items())))
+
+
+class ExternalSources:
+    """Finds them, each once."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        layout: Layout,
+        store: Store | None,
+        root: Path,
+        configuration: Mapping[str, str],
+    ) -> None:
+        """Set up.
+
+        Args:
+            store: Through which inferred columns are kept; `None` to keep nothing.
+            root: What relative paths start from.
+        """
+        self._engine = engine
+        self._root = root
+        self._configuration = configuration
+        self._schemas = FileSchemas(layout.schemas, store)
+        self._found: dict[tuple[ReadKey, bool], ExternalSource] = {}
+
+    def find(self, read: TableRead, *, anew: bool = False) -> ExternalSource:
+        """What a read with a format reads.
+
+        Args:
+            anew: Whether columns are inferred again though they were kept.
+
+        Raises:
+            MillpondError: An option is wrong, or the columns can't be told.
+        """
+        key = (ReadKey.of(read), read.streaming)
+        if key not in self._found:
+            self._found[key] = self._source(read, anew=anew)
+        return self._found[key]
+
+    def _source(self, read: TableRead, *, anew: bool) -> ExternalSource:
+        from millpond.graph.files import FileRead
+
+        return FileRead.of(
+            read,
+            limits=self._limits(read),
+            root=self._root,
+            schemas=self._schemas,
+            parse_schema=self._engine.parse_schema,
+            anew=anew,
+        )
+
+    def _limits(self, read: TableRead) -> dict[str, str]:
+        """Limits of a micro-batch that the configuration sets for streams without their own."""
+        found: dict[str, str] = {}
+        for option in _LIMITS:
+            value = option.read(self._configuration)
+            name = option.key.removeprefix("millpond.").lower()
+            if value is not None and not any(key.endswith(name) for key in read.options):
+                found[name] = str(value)
+        return found if read.streaming else {}

@@ -1,0 +1,132 @@
+"""A read of files, as a stream or whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.engine.protocol import Input, ParquetInput, TableRead
+from millpond.errors.file_reads import ColumnsNotInferredError, FilesUnreadableError
+from millpond.files import FileOptions
+from millpond.files.columns import FileColumns
+from millpond.files.listing import list_files
+from millpond.files.option_parser import parse_options
+from millpond.files.options import EvolutionMode
+from millpond.files.reading import read_files, united
+from millpond.files.schema import FileSchemas, KeptColumns, file_columns, infer
+from millpond.storage import Store
+from millpond.streaming import StreamSource
+from millpond.streaming.file_source import FileAccess, FileSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True)
+class FileRead:
+    """A read of files with the columns that it has in this update."""
+
+    read: TableRead
+    options: FileOptions
+    columns: FileColumns
+    root: Path
+    schemas: FileSchemas
+
+    @classmethod
+    def of(
+        cls,
+        read: TableRead,
+        *,
+        limits: Mapping[str, str],
+        root: Path,
+        schemas: FileSchemas,
+        parse_schema: Callable[[str], StructType],
+        anew: bool,
+    ) -> FileRead:
+        """Understand a read, and find its columns.
+
+        Args:
+            limits: Options to take where the read has none of its own.
+            anew: Whether columns are inferred again though they were kept.
+
+        Raises:
+            MillpondError: An option is wrong, or the columns can't be told.
+        """
+        assert read.format is not None
+        options = parse_options(
+            format=read.format,
+            paths=read.paths,
+            options={**limits, **read.options},
+            columns=read.columns,
+            streaming=read.streaming,
+            parse_schema=parse_schema,
+            where=read.location,
+        )
+        kept = None if anew or not read.streaming else schemas.kept(options)
+        if kept is None:
+            kept = _inferred(options, read, root=root)
+            if read.streaming:
+                schemas.keep(options, kept)
+        return cls(read, options, file_columns(options, kept), root, schemas)
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.options.paths)
+
+    @property
+    def schema(self) -> StructType:
+        return self.columns.input_schema
+
+    def stream(
+        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+    ) -> StreamSource:
+        """The files as the source of a stream."""
+        access = FileAccess(
+            options=self.options,
+            columns=self.columns,
+            list=partial(list_files, self.options, root=self.root),
+            widen=self._widen,
+            follows_removals=follows_removals,
+        )
+        return FileSource(access, folder=folder, store=store, name=name, flow=flow)
+
+    def rows(self, *, folder: Path) -> Input:
+        """The rows of all files that there are now.
+
+        Raises:
+            FilesUnreadableError: Some can't be read.
+        """
+        mode = EvolutionMode.RESCUE if self.columns.rescued else EvolutionMode.NONE
+        options = replace(self.options, evolution=mode)
+        files = list_files(options, root=self.root)
+        read = read_files(files, options, self.columns, folder=folder)
+        if read.changed:
+            again = read_files(read.changed, options, self.columns, folder=folder)
+            read.parquet += again.parquet
+            read.failed |= again.failed | {
+                file.uri: "it changes while it is read" for file in again.changed
+            }
+        failed = {} if self.options.ignore_corrupt else dict(read.failed)
+        if not self.options.ignore_missing:
+            failed |= dict.fromkeys(read.missing, "it is gone")
+        if failed:
+            raise FilesUnreadableError.from_files(
+                self.name, reasons=failed, where=self.read.location
+            )
+        return ParquetInput(tuple(map(str, read.parquet)), self.schema)
+
+    def _widen(self, more: StructType) -> None:
+        """Keep new columns for the next update."""
+        kept = self.schemas.kept(self.options)
+        if kept is not None:
+            self.schemas.keep(self.options, KeptColumns(united(kept.inside, more), kept.of_folders))
+
+
+def _inferred(options: FileOptions, read: TableRead, *, root: Path) -> KeptColumns:
+    files = list_files(options, root=root)
+    if not files and options.schema is None:
+        raise ColumnsNotInferredError.from_read(" ".join(options.paths), where=read.location)
+    return infer(files, options, root=root)

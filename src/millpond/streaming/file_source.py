@@ -1,0 +1,292 @@
+"""Files as the source of a stream: each once, or each version once if they may be overwritten."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from millpond.engine.protocol import Input, ParquetInput
+from millpond.errors.file_reads import FilesNotReadError, NewColumnsError
+from millpond.errors.streaming import CheckpointUnreadableError
+from millpond.files import FileOptions, ListedFile
+from millpond.files.columns import FileColumns
+from millpond.files.options import CleanSource, EvolutionMode
+from millpond.files.reading import FilesRead, read_files, united
+from millpond.files.stores import stat
+from millpond.storage import Store
+from millpond.streaming.file_log import Entry, FileLog, SeenFiles
+from millpond.streaming.source import DataSize, Offset
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+# A file that was changed this short a time ago may be still being written: it is looked at twice.
+SETTLING_S = 0.25
+# How often an update reads a file again that changes while it is read.
+_TRIES = 3
+# Sequences are timestamps, which count microseconds.
+_MICROSECOND_NS = 1000
+
+
+@dataclass(frozen=True)
+class FileAccess:
+    """What a stream of files needs to know of them.
+
+    Attributes:
+        list: Lists what there is now, in the order in which it is to be read.
+        follows_removals: Whether a file that is gone is told of.
+        widen: Keeps columns that files hold and the stream lacks, for the next update.
+    """
+
+    options: FileOptions
+    columns: FileColumns
+    list: Callable[[], Sequence[ListedFile]]
+    widen: Callable[[StructType], None]
+    follows_removals: bool = False
+
+
+@dataclass(frozen=True)
+class FileVersions:
+    """The versions of files that a batch read, those without rows among them.
+
+    Attributes:
+        read: The latest of those of each file, by its URI; empty if the file is gone.
+        before: The latest of those that earlier batches read, of all files.
+    """
+
+    read: Mapping[str, ListedFile]
+    before: Mapping[str, ListedFile]
+
+
+class FileSource:
+    """A `StreamSource` over files.
+
+    A file that can't be read, or that changes while it is read, is left out of its batch and stays
+    unread; the others go on, and at the end of the update an error says what was left.
+    """
+
+    def __init__(
+        self, access: FileAccess, *, folder: Path, store: Store, name: str, flow: str
+    ) -> None:
+        """Set up a stream; reads nothing yet.
+
+        Args:
+            folder: For the log of files that were read.
+            name: What messages call the source.
+            flow: The flow that reads it, for messages.
+        """
+        self._access = access
+        self._options = access.options
+        self._log = FileLog(folder, store)
+        self._store = store
+        self._name = name
+        self._flow = flow
+        self._now: Sequence[ListedFile] | None = None
+        self._there: set[str] = set()
+        self._waiting: deque[ListedFile] | None = None
+        self._tries: dict[str, int] = {}
+        self._left: dict[str, str] = {}
+        self._new_columns: StructType | None = None
+        self._last = 0
+        self._gone: deque[ListedFile] = deque()
+
+    @property
+    def identity(self) -> str:
+        return f"files {' '.join(self._options.paths)}"
+
+    @property
+    def starts_midway(self) -> bool:
+        return not self._options.include_existing
+
+    def columns(self) -> Mapping[str, Any]:
+        columns: dict[str, Any] = self._access.columns.schema.jsonValue()
+        return columns
+
+    def check_columns(self, earlier: Mapping[str, Any]) -> None:
+        """Files are read with whatever columns the stream has now."""
+
+    def latest_offset(self) -> Offset:
+        """Whatever is listed from here on; the log alone says what of it was read."""
+        self._now = self._waiting = None
+        self._tries.clear()
+        self._left.clear()
+        self._new_columns = None
+        return {"files": "now"}
+
+    def first_offset(self, end: Offset) -> Offset:
+        del end
+        return _offset(0)
+
+    def next_offset(self, start: Offset, end: Offset) -> Offset | None:
+        """The end of the next batch, bounded by the options; at least one file goes."""
+        del end
+        number = self._last = _number(start)
+        if self._waiting is None:
+            self._waiting = deque(self._unread(number))
+            self._gone = deque(self._removed(number))
+        waiting = self._waiting
+        if not number and self.starts_midway:
+            self._log.write(
+                1, Entry(tuple(waiting), written_ms=_now_ms(), is_skipped=True)
+            )
+            waiting.clear()
+            return _offset(1)
+        if not waiting and not self._gone:
+            return None
+        files: list[ListedFile] = []
+        size_bytes = 0
+        while waiting and len(files) < self._options.max_files:
+            size_bytes += waiting[0].size_bytes
+            if files and size_bytes > (self._options.max_bytes or size_bytes):
+                break
+            files.append(waiting.popleft())
+        self._log.write(
+            number + 1,
+            Entry(tuple(files), removed=tuple(self._gone), written_ms=_now_ms()),
+        )
+        self._gone.clear()
+        self._last = number + 1
+        return _offset(number + 1)
+
+    def size(self, start: Offset, end: Offset) -> DataSize:
+        if "files" in end:
+            return _size(self._unread(_number(start)))
+        entries = map(self._log.read, range(_number(start) + 1, _number(end) + 1))
+        return sum((_size(entry.files) for entry in entries if not entry.is_skipped), DataSize())
+
+    def input(self, start: Offset, end: Offset, *, folder: Path) -> Input:
+        """The rows of a batch's files, as they are now if they are what was planned."""
+        parquet: list[Path] = []
+        for number in range(_number(start) + 1, _number(end) + 1):
+            entry = self._log.read(number)
+            if entry.is_skipped:
+                continue
+            read = read_files(
+                entry.files, self._options, self._access.columns, folder=folder / str(number)
+            )
+            self._log.leave(number, self._leave(read))
+            parquet.extend(read.parquet)
+        return ParquetInput(tuple(map(str, parquet)), self._access.columns.input_schema)
+
+    def versions(self, start: Offset, end: Offset) -> FileVersions:
+        """Which versions a batch read, once `input` gave its rows."""
+        before = self._log.seen(until=_number(start)).newest
+        read = SeenFiles()
+        for number in range(_number(start) + 1, _number(end) + 1):
+            read.apply(self._log.read(number), self._log.left(number))
+        return FileVersions(read.newest, before)
+
+    def finish(self) -> None:
+        """Sum up the log, see to files that were read, and tell of those that were not.
+
+        Raises:
+            FilesNotReadError: All that could be read was read, and there is more.
+            NewColumnsError: Likewise; the files that are left have columns that the stream lacks.
+        """
+        if self._last:
+            seen = self._log.seen(until=self._last)
+            self._log.sum_up(seen, until=self._last)
+            if self._options.clean_source is not CleanSource.OFF:
+                from millpond.files.cleaning import clean
+
+                clean(seen.files, seen.read_ms, self._options)
+        self._raise_if_left()
+
+    def _unread(self, number: int) -> list[ListedFile]:
+        """What there is beyond what the entries up to one have read, in order."""
+        seen = self._log.seen(until=number)
+        if self._now is None:
+            # Whoever still writes a file that is read already changes nothing for this update.
+            there = self._access.list()
+            self._there = {file.uri for file in there}
+            self._now = self._settled([file for file in there if self._is_new(file, seen)])
+        return [file for file in self._now if self._is_new(file, seen)]
+
+    def _removed(self, number: int) -> list[ListedFile]:
+        """Files that were read and are gone.
+
+        They count as removed now, or right after they were made where the clock says less.
+        """
+        if not self._access.follows_removals:
+            return []
+        seen = self._log.seen(until=number)
+        now = now_ns()
+        return [
+            ListedFile(uri, 0, max(now, seen.newest[uri].modified_ns + _MICROSECOND_NS))
+            for uri in seen.files
+            if uri not in self._there and stat(uri) is None
+        ]
+
+    def _is_new(self, file: ListedFile, seen: SeenFiles) -> bool:
+        known = seen.files.get(file.uri)
+        if known is None or not self._options.allow_overwrites:
+            return known is None
+        # The newest version may come back after an older one; its rows are there already.
+        return file not in (known, seen.newest[file.uri])
+
+    def _settled(self, files: Sequence[ListedFile]) -> list[ListedFile]:
+        """The files, less those that are being written at this moment."""
+        now = now_ns()
+        recent = [file for file in files if abs(now - file.modified_ns) < SETTLING_S * 1e9]
+        if not recent:
+            return list(files)
+        time.sleep(SETTLING_S)
+        moving = {file.uri for file in recent if stat(file.uri) != file}
+        return [file for file in files if file.uri not in moving]
+
+    def _leave(self, read: FilesRead) -> Iterable[str]:
+        """Take note of what was not read: for another try, or for the error at the end."""
+        for file in read.changed:
+            tries = self._tries[file.uri] = self._tries.get(file.uri, 0) + 1
+            if tries < _TRIES and self._waiting is not None:
+                self._waiting.append(file)
+            else:
+                self._left[file.uri] = "it keeps changing while it is read"
+        if read.new_columns is not None and read.new_columns.fields:
+            if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
+                self._access.widen(read.new_columns)
+            self._new_columns = united(self._new_columns, read.new_columns)
+        unread = dict(read.failed)
+        if not self._options.ignore_missing:
+            unread.update(dict.fromkeys(read.missing, "it is gone"))
+        self._left.update(unread)
+        return {file.uri for file in read.changed} | unread.keys() | set(read.unlike)
+
+    def _raise_if_left(self) -> None:
+        if self._new_columns is not None:
+            raise NewColumnsError.from_source(
+                self._name,
+                flow=self._flow,
+                columns=[f"{f.name} {f.dataType.simpleString()}" for f in self._new_columns.fields],
+                added=self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS,
+            )
+        if self._left:
+            raise FilesNotReadError.from_files(self._name, flow=self._flow, reasons=self._left)
+
+
+def _offset(number: int) -> Offset:
+    return {"entry": number}
+
+
+def _number(offset: Offset) -> int:
+    match offset:
+        case {"entry": int(number)}:
+            return number
+    raise CheckpointUnreadableError.from_offset(offset)
+
+
+def _size(files: Iterable[ListedFile]) -> DataSize:
+    return sum((DataSize(1, file.size_bytes) for file in files), DataSize())
+
+
+def _now_ms() -> int:
+    return now_ns() // 1_000_000
+
+
+def now_ns() -> int:
+    """The time in nanoseconds since 1970."""
+    return time.time_ns()
