@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 DEFAULT_MAX_FILES = 1000
+# What Spark's own file source takes into a batch, where the user sets no limit.
+UNLIMITED_FILES = sys.maxsize
+DEFAULT_RESCUED_COLUMN = "_rescued_data"
 
 
 class Dialect(Enum):
@@ -54,6 +58,7 @@ class Discovery:
         recursive: Whether folders below are looked into although they are not `key=value`.
         path_glob: The names that files must match, or `None`.
         strict_globber: Whether `*` stops at `/` and follows Spark's rules, or reaches into folders.
+        base_path: Below which folder `key=value` gives columns, where that is not the path itself.
         modified_after_ns: Files at or before that are left out, if given. Nanoseconds since 1970.
         modified_before_ns: Files at or after that are left out, if given.
         max_file_age_s: Seconds after which a file is neither looked at nor remembered, if given.
@@ -62,6 +67,7 @@ class Discovery:
     recursive: bool = False
     path_glob: str | None = None
     strict_globber: bool = False
+    base_path: str | None = None
     modified_after_ns: int | None = None
     modified_before_ns: int | None = None
     max_file_age_s: float | None = None
@@ -74,7 +80,9 @@ class FileOptions:
     Attributes:
         format: `csv`, `json`, `parquet`, `avro`, `text`, `binaryfile` or `xml`.
         paths: As the user wrote them: folders, files, globs or URIs.
-        schema: The user's columns, or `None` where they are inferred.
+        streaming: Whether it is a stream: a glob may then match nothing yet.
+        schema: The user's columns, as given: the rescued column is among them if they name it.
+            `None` where they are inferred.
         schema_hints: Types of some columns by name, over what is inferred; nested ones with dots.
         infer_types: Whether inference looks for types, or takes strings (CSV, JSON, XML).
         evolution: As given, or the default of dialect and schema.
@@ -88,11 +96,14 @@ class FileOptions:
         max_bytes: Bytes of a batch, beyond which no further file is taken, or `None`.
         mode: What becomes of malformed rows.
         format_options: The other options, of the format's reader; keys in lower case.
+        store_options: Settings of the client of an object store, as Hadoop calls them, such as
+            `fs.s3a.endpoint`; keys in lower case.
     """
 
     format: str
     paths: tuple[str, ...]
     dialect: Dialect = Dialect.SPARK
+    streaming: bool = False
     schema: StructType | None = None
     schema_hints: StructType | None = None
     infer_types: bool = False
@@ -111,3 +122,4 @@ class FileOptions:
     clean_source_move_to: str | None = None
     mode: ParseMode = ParseMode.PERMISSIVE
     format_options: Mapping[str, str] = field(default_factory=dict)
+    store_options: Mapping[str, str] = field(default_factory=dict)

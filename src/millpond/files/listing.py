@@ -1,0 +1,155 @@
+"""Which files a read takes, as they are now. Remembering which were read is left to the stream."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from pathlib import Path
+
+from millpond.errors.files import FilesNotFoundError
+from millpond.files.globs import (
+    alternatives,
+    compiled,
+    fixed_prefix,
+    has_wildcard,
+    is_glob,
+    to_regex,
+    unescaped,
+)
+from millpond.files.listed_file import ListedFile
+from millpond.files.locations import Location, locate, parse_uri
+from millpond.files.options import Dialect, FileOptions
+from millpond.files.stores import FileStore, is_hidden, store_for
+
+_SECOND_NS = 10**9
+
+
+def list_files(options: FileOptions, *, root: Path, first: bool = False) -> list[ListedFile]:
+    """The files there are now, in the order of modification time, then of location.
+
+    Names that begin with `_` or `.` are left out, unless the path spells that beginning out.
+
+    Args:
+        root: What paths that do not begin with `/` start from.
+        first: Whether nothing was read yet. Spark's `maxFileAge` leaves none out then.
+
+    Raises:
+        FilesNotFoundError: There is no such folder; in a batch, also where a glob matches nothing.
+        FilesUnreachableError: A folder or store can't be listed.
+    """
+    found: list[ListedFile] = []
+    for path in options.paths:
+        location = locate(path, root=root)
+        store = store_for(location, options.store_options)
+        files = list(_files_at(location, store, options))
+        if not files and is_glob(location.path) and not options.streaming:
+            raise FilesNotFoundError.from_glob(path, resolved=location.shown)
+        found += files
+    if len(options.paths) > 1 or is_glob(options.paths[0]):
+        # Two paths, or two alternatives of one, may lead to one file.
+        found = list({file.uri: file for file in found}.values())
+    return _in_order(_filtered(found, options, first=first))
+
+
+def _files_at(location: Location, store: FileStore, options: FileOptions) -> Iterator[ListedFile]:
+    if not is_glob(location.path):
+        return _below(location, location.path, store, options)
+    if options.discovery.strict_globber:
+        return _matching(location, store, options)
+    return _matching_loosely(location, store)
+
+
+def _below(
+    location: Location, path: str, store: FileStore, options: FileOptions
+) -> Iterator[ListedFile]:
+    """The files of a folder, or the one file."""
+    is_folder = store.is_folder(path)
+    if is_folder:
+        yield from store.walk(path, recursive=options.discovery.recursive)
+    elif is_folder is False and not path.endswith("/"):
+        file = store.stat(location.uri(path))
+        if file is not None:
+            yield file
+    elif not is_glob(location.path):
+        raise FilesNotFoundError.from_path(location.text, resolved=location.shown)
+
+
+def _matching(location: Location, store: FileStore, options: FileOptions) -> Iterator[ListedFile]:
+    """As Spark does: a part of the pattern stands for a folder, the last one for files as well."""
+    for pattern in alternatives(location.path):
+        parts = [part for part in pattern.split("/") if part]
+        for path in _expanded("", parts, store):
+            wanted = f"{path}/" if pattern.endswith("/") else path
+            yield from _below(location, wanted, store, options)
+
+
+def _expanded(folder: str, parts: list[str], store: FileStore) -> Iterator[str]:
+    if not parts:
+        yield folder
+        return
+    part, rest = parts[0], parts[1:]
+    if not has_wildcard(part):
+        yield from _expanded(f"{folder}/{unescaped(part)}", rest, store)
+        return
+    regex = re.compile(rf"{to_regex(part)}\Z", re.DOTALL)
+    for entry in store.entries(folder or "/"):
+        fits = (entry.is_folder or not rest) and regex.match(entry.name) is not None
+        if fits and _is_meant(entry.name, part):
+            yield from _expanded(f"{folder}/{entry.name}", rest, store)
+
+
+def _is_meant(name: str, part: str) -> bool:
+    return part[0] in "_." or not is_hidden(name)
+
+
+def _matching_loosely(location: Location, store: FileStore) -> Iterator[ListedFile]:
+    """As Auto Loader does: `*` stands for `/` too, and what goes on after the pattern matches."""
+    pattern = location.path.rstrip("/")
+    folder = fixed_prefix(pattern)
+    if store.is_folder(folder) is None:
+        return
+    choices = "|".join(to_regex(one, crosses_folders=True) for one in alternatives(pattern))
+    regex = re.compile(choices, re.DOTALL)
+    for file in store.walk(folder, recursive=True):
+        if regex.match(parse_uri(file.uri).path):
+            yield file
+
+
+def _filtered(
+    files: Iterable[ListedFile], options: FileOptions, *, first: bool
+) -> Iterable[ListedFile]:
+    discovery = options.discovery
+    if discovery.path_glob is not None:
+        regex = compiled(discovery.path_glob)
+        files = [file for file in files if regex.match(file.name)]
+    if discovery.modified_after_ns is not None:
+        after = discovery.modified_after_ns
+        files = [file for file in files if file.modified_ns > after]
+    if discovery.modified_before_ns is not None:
+        before = discovery.modified_before_ns
+        files = [file for file in files if file.modified_ns < before]
+    if discovery.max_file_age_s is not None:
+        files = _young(list(files), options, age_s=discovery.max_file_age_s, first=first)
+    return files
+
+
+def _young(
+    files: list[ListedFile], options: FileOptions, *, age_s: float, first: bool
+) -> list[ListedFile]:
+    if options.dialect is not Dialect.SPARK:
+        now_ns = time.time_ns()
+    elif first or not options.streaming or not files:
+        return files
+    else:
+        # Spark counts from the newest file, so that a stream may stand still for long.
+        now_ns = max(file.modified_ns for file in files)
+    oldest_ns = now_ns - int(age_s * _SECOND_NS)
+    return [file for file in files if file.modified_ns >= oldest_ns]
+
+
+def _in_order(files: Iterable[ListedFile]) -> list[ListedFile]:
+    # Sorted by location, then by time, each step of which keeps the order of the one before:
+    # faster than by pairs.
+    return sorted(sorted(files, key=attrgetter("uri")), key=attrgetter("modified_ns"))

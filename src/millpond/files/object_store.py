@@ -1,0 +1,240 @@
+"""Files in object stores: S3 and what speaks like it, Google Cloud Storage, Azure.
+
+Through pyarrow's file systems. deltalake's, over which tables are reached, fails a whole listing
+for one object with a line break in its name.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from millpond.errors.files import FileLocationUnsupportedError, FilesUnreachableError
+from millpond.files.listed_file import ListedFile
+from millpond.files.locations import Location, parse_uri, quote_path
+from millpond.files.stores import FolderEntry, is_hidden, is_partition, one_version
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+_CHUNK_BYTES = 4 << 20
+_SECOND_NS = 10**9
+_VARIABLES = (
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT_URL",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+)
+
+
+class ObjectStoreFiles:
+    """The objects of one bucket or container. `/` in a key makes folders.
+
+    Times are of whole seconds, which is all that stores give for a single object.
+    """
+
+    def __init__(self, file_system: FileSystem, *, prefix: str, bucket: str) -> None:
+        self._file_system = file_system
+        self._prefix = prefix
+        self._bucket = bucket
+
+    @classmethod
+    def at(cls, location: Location, options: Mapping[str, str]) -> ObjectStoreFiles:
+        """The store that a location is in.
+
+        Its address, credentials and region are in the environment, or for S3 in the options too.
+
+        Raises:
+            MillpondError: The location is incomplete.
+        """
+        bucket, _, host = location.authority.partition("@")
+        account = host.partition(".")[0]
+        if location.scheme.startswith("abfs") and not account:
+            form = f"{location.scheme}://container@account.dfs.core.windows.net/folder"
+            raise FileLocationUnsupportedError.from_parts(location.text, form=form)
+        settings = {name: value for name in _VARIABLES if (value := os.environ.get(name))}
+        of_client = frozenset({**settings, **options}.items())
+        file_system = _file_system(location.scheme, account, of_client)
+        return cls(file_system, prefix=location.prefix, bucket=bucket)
+
+    def is_folder(self, path: str) -> bool | None:
+        from pyarrow.fs import FileType
+
+        key = self._key(path.rstrip("/"))
+        with self._failing(path, "read"):
+            kind = self._file_system.get_file_info([key])[0].type
+        if kind == FileType.NotFound:
+            return None
+        return bool(kind == FileType.Directory)
+
+    def entries(self, folder: str) -> list[FolderEntry]:
+        found = [
+            FolderEntry(info.base_name, not info.is_file)
+            for info in self._listed(folder, recursive=False)
+        ]
+        return sorted(found, key=lambda entry: entry.name)
+
+    def walk(self, folder: str, *, recursive: bool) -> Iterator[ListedFile]:
+        if not recursive:
+            for info in self._listed(folder, recursive=False):
+                if is_hidden(info.base_name):
+                    continue
+                if info.is_file:
+                    yield self._file(info)
+                elif is_partition(info.base_name):
+                    yield from self.walk(f"{folder.rstrip('/')}/{info.base_name}", recursive=False)
+            return
+        # A thousand objects a request, where each folder would take at least one of its own.
+        start = len(self._key(folder.rstrip("/"))) + 1
+        for info in self._listed(folder, recursive=True):
+            if info.is_file and not any(map(is_hidden, info.path[start:].split("/"))):
+                yield self._file(info)
+
+    def stat(self, uri: str) -> ListedFile | None:
+        path = parse_uri(uri).path
+        with self._failing(path, "read"):
+            info = self._file_system.get_file_info([self._key(path)])[0]
+        return ListedFile(uri, info.size, _whole_seconds(info.mtime_ns)) if info.is_file else None
+
+    def fetch(self, uri: str, target: Path) -> ListedFile:
+        path = parse_uri(uri).path
+
+        # What is read comes in several requests, which may see two versions. The tag tells even
+        # those apart that have one size and one second.
+        def version() -> ListedFile | None:
+            found = self.stat(uri)
+            return None if found is None else replace(found, etag=self._tag(path))
+
+        def copy() -> None:
+            with (
+                self._failing(path, "read"),
+                self._file_system.open_input_stream(self._key(path)) as source,
+                target.open("wb") as out,
+            ):
+                shutil.copyfileobj(source, out, _CHUNK_BYTES)
+
+        return one_version(uri, version, copy)
+
+    def remove(self, uri: str) -> None:
+        path = parse_uri(uri).path
+        with self._failing(path, "removed"):
+            try:
+                self._file_system.delete_file(self._key(path))
+            except FileNotFoundError:
+                return
+
+    def move(self, uri: str, to: str) -> None:
+        source, target = parse_uri(uri).path, parse_uri(to).path
+        with self._failing(source, "moved"):
+            try:
+                self._file_system.move(self._key(source), self._key(target))
+            except FileNotFoundError:
+                return
+
+    def _listed(self, folder: str, *, recursive: bool) -> list[FileInfo]:
+        from pyarrow.fs import FileSelector
+
+        selector = FileSelector(
+            self._key(folder.rstrip("/")), recursive=recursive, allow_not_found=True
+        )
+        with self._failing(folder, "listed"):
+            found: list[FileInfo] = self._file_system.get_file_info(selector)
+        return found
+
+    def _file(self, info: FileInfo) -> ListedFile:
+        uri = self._prefix + quote_path(info.path[len(self._bucket) :])
+        return ListedFile(uri, info.size, _whole_seconds(info.mtime_ns))
+
+    def _tag(self, path: str) -> str:
+        with (
+            self._failing(path, "read"),
+            self._file_system.open_input_stream(self._key(path)) as stream,
+        ):
+            metadata: Mapping[bytes, bytes] = stream.metadata() or {}
+        return metadata.get(b"ETag", b"").decode("utf-8", "replace").strip('"')
+
+    def _key(self, path: str) -> str:
+        return self._bucket + path
+
+    def _failing(self, path: str, action: str) -> _Failing:
+        return _Failing(f"{self._prefix}{path}", action)
+
+
+class _Failing:
+    """Says which place a store failed for; a file that is not there is the caller's."""
+
+    def __init__(self, location: str, action: str) -> None:
+        self._location = location
+        self._action = action
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, FileNotFoundError) and error.errno in {None, errno.ENOENT}:
+            return
+        if isinstance(error, OSError) and not isinstance(error, FilesUnreachableError):
+            raise FilesUnreachableError.from_error(
+                self._location, action=self._action, reason=str(error), local=False
+            ) from error
+
+
+def _whole_seconds(time_ns: int | None) -> int:
+    return (time_ns or 0) // _SECOND_NS * _SECOND_NS
+
+
+@lru_cache(maxsize=32)
+def _file_system(scheme: str, account: str, of_client: frozenset[tuple[str, str]]) -> FileSystem:
+    """Connect to a kind of store; again only where the settings have changed."""
+    from pyarrow import fs
+
+    settings = dict(of_client)
+    if scheme == "gs":
+        return fs.GcsFileSystem()
+    if scheme.startswith("abfs"):
+        return fs.AzureFileSystem(
+            account_name=account,
+            account_key=_first(settings, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
+            sas_token=settings.get("AZURE_STORAGE_SAS_TOKEN"),
+        )
+    return fs.S3FileSystem(**_s3_arguments(settings))
+
+
+def _s3_arguments(settings: Mapping[str, str]) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"connect_timeout": 10, "request_timeout": 60}
+    endpoint = _first(settings, "fs.s3a.endpoint", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    region = _first(settings, "fs.s3a.endpoint.region", "AWS_REGION", "AWS_DEFAULT_REGION")
+    if endpoint is not None:
+        scheme, separator, host = endpoint.partition("://")
+        plain = settings.get("fs.s3a.connection.ssl.enabled", "").lower() == "false"
+        arguments["endpoint_override"] = (host if separator else endpoint).rstrip("/")
+        arguments["scheme"] = "http" if plain or scheme == "http" else "https"
+        by_path = settings.get("fs.s3a.path.style.access", "").lower()
+        arguments["force_virtual_addressing"] = by_path == "false"
+        region = region or "us-east-1"
+    if region is not None:
+        arguments["region"] = region
+    # Where these are not given, keys, tokens and roles are found as by every client of AWS.
+    if "fs.s3a.access.key" in settings:
+        arguments["access_key"] = settings["fs.s3a.access.key"]
+        arguments["secret_key"] = settings.get("fs.s3a.secret.key", "")
+        arguments["session_token"] = settings.get("fs.s3a.session.token")
+    return arguments
+
+
+def _first(settings: Mapping[str, str], *names: str) -> str | None:
+    return next((settings[name] for name in names if settings.get(name)), None)
