@@ -144,8 +144,9 @@ class FlowNotStreamingError(MillpondError, ValueError):
             f"Flow {flow} feeds the streaming table {target}, but its query {read}.",
             where=where,
             detail=detail,
-            hint="read the source with STREAM(..) or spark.readStream; for a batch query that runs "
-            "once say INSERT ONCE or once=True, or make the table a materialized view",
+            hint="read the source with STREAM(..), STREAM read_files(..) or spark.readStream; for "
+            "a batch query that runs once say INSERT ONCE or once=True, or make the table a "
+            "materialized view",
         )
 
 

@@ -179,7 +179,7 @@ class ReplaceUsingNotStreamingError(ReplaceUsingError):
             f"REPLACE USING flow {flow} needs a streaming query, but {read}.",
             where=where,
             detail=detail,
-            hint="read the source as a stream: STREAM t, STREAM(t) or STREAM read_files(..) in SQL, "
+            hint="read the source as a stream: STREAM t or STREAM read_files(..) in SQL, "
             "spark.readStream.table(...) in Python",
         )
 

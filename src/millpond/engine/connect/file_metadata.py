@@ -16,12 +16,22 @@ from pyspark.sql.connect import proto
 from millpond.engine.connect.expressions import attribute, named, text_expression
 from millpond.engine.connect.messages import input_relations, own_expressions
 from millpond.engine.connect.operators import Source
+from millpond.engine.connect.reads import location_of
 from millpond.engine.protocol import EmptyInput, Input, ParquetInput, TableRead
 from millpond.engine.sqltext.analysis import TextAnalysis
-from millpond.engine.sqltext.file_metadata import is_metadata
+from millpond.engine.sqltext.blocks import outline
+from millpond.engine.sqltext.file_metadata import (
+    FILE_NAME_FUNCTION,
+    FILE_PATH,
+    is_metadata,
+    names_metadata,
+)
+from millpond.engine.sqltext.source import Edit, apply_edits
+from millpond.errors import SourceLocation
+from millpond.errors.engine import UnsupportedReadError
 from millpond.files.metadata import METADATA_COLUMN, METADATA_NAME
 from millpond.names import split_name
-from millpond.sql.tokens import TokenKind, identifier_value, scan
+from millpond.sql.tokens import identifier_value, scan
 
 # Steps that hand every column of their input on.
 _HANDING_ON = frozenset(
@@ -54,16 +64,22 @@ _SHOWN = "__millpond_shown_metadata"
 
 
 def with_metadata_carried(
-    relation: Any, sources: Sequence[Source]
+    relation: Any, sources: Sequence[Source], *, location: SourceLocation
 ) -> tuple[Any, tuple[Source, ...]]:
     """A copy of a plan in which `_metadata` reaches where it is named, and no further.
+
+    Args:
+        location: Where the query is.
+
+    Raises:
+        UnsupportedReadError: A star inside an expression could not be kept from giving it.
 
     Returns:
         The plan, and what its leaves read: files with the mark that `_metadata` is asked of them.
     """
     found = proto.Relation()
     found.CopyFrom(relation)
-    carrying = _Carrying(iter(sources))
+    carrying = _Carrying(iter(sources), location)
     carrying.relation(found, wanted=False)
     return found, tuple(carrying.sources)
 
@@ -106,8 +122,9 @@ def _names_beside_metadata(found: Input) -> Sequence[str] | None:
 
 
 class _Carrying:
-    def __init__(self, sources: Iterator[Source]) -> None:
+    def __init__(self, sources: Iterator[Source], location: SourceLocation) -> None:
         self._given = sources
+        self._location = location
         self.sources: list[Source] = []
 
     def relation(self, relation: Any, *, wanted: bool) -> bool:
@@ -132,6 +149,8 @@ class _Carrying:
         given = [self.relation(child, wanted=names) for child in input_relations(relation)]
         if not any(given):
             return False
+        _name_paths(relation)
+        self._check_stars(relation)
         if kind == "project":
             return _project(relation, wanted=wanted)
         if kind == "join" and node.join_type in _HALF_JOINS:
@@ -141,6 +160,14 @@ class _Carrying:
         if not wanted:
             _drop(relation)
         return wanted
+
+    def _check_stars(self, relation: Any) -> None:
+        if any(map(_has_inner_star, own_expressions(relation))):
+            raise UnsupportedReadError.of(
+                f"A star inside an expression beside {METADATA_NAME} of files",
+                where=location_of(relation) or self._location,
+                instead="name the columns, or take the fields of _metadata in a step before",
+            )
 
     def _leaf(self, source: Source, *, wanted: bool) -> bool:
         if isinstance(source, TextAnalysis):
@@ -212,7 +239,7 @@ def _rename_shown(relation: Any) -> None:
 
 
 def _expressions_name(relation: Any) -> Iterator[bool]:
-    """For each expression of a step, whether it names `_metadata`."""
+    """For each expression of a step, whether it names `_metadata`, or means a field of it."""
     for expression in own_expressions(relation):
         match expression.WhichOneof("expr_type"):
             case "unresolved_attribute":
@@ -221,23 +248,86 @@ def _expressions_name(relation: Any) -> Iterator[bool]:
             case "unresolved_star":
                 yield METADATA_NAME in expression.unresolved_star.unparsed_target.lower()
             case "expression_string":
-                tokens = scan(expression.expression_string.expression)
-                yield any(
-                    token.kind in {TokenKind.WORD, TokenKind.QUOTED}
-                    and is_metadata(identifier_value(token))
-                    for token in tokens
-                )
+                text = expression.expression_string.expression
+                yield names_metadata(outline(text), 0, len(text))
+            case "unresolved_function" | "call_function" as kind:
+                yield getattr(expression, kind).function_name.lower() == FILE_NAME_FUNCTION
+
+
+def _name_paths(relation: Any) -> None:
+    """Put the field of `_metadata` in the place of `input_file_name()`, in place."""
+    if relation.WhichOneof("rel_type") == "project":
+        for column in relation.project.expressions:
+            if _is_path(column):
+                column.CopyFrom(named(_path(), f"{FILE_NAME_FUNCTION}()"))
+    for expression in own_expressions(relation):
+        if _is_path(expression):
+            expression.CopyFrom(_path())
+        elif expression.WhichOneof("expr_type") == "expression_string":
+            text = expression.expression_string.expression
+            tokens = outline(text).tokens
+            calls = [
+                Edit(token.start, tokens[index + 2].end, FILE_PATH)
+                for index, token in enumerate(tokens[:-2])
+                if token.text.lower() == FILE_NAME_FUNCTION and tokens[index + 1].word == "("
+            ]
+            expression.expression_string.expression = apply_edits(text, calls)
+
+
+def _is_path(expression: Any) -> bool:
+    kind = expression.WhichOneof("expr_type")
+    if kind not in {"unresolved_function", "call_function"}:
+        return False
+    return str(getattr(expression, kind).function_name).lower() == FILE_NAME_FUNCTION
+
+
+def _path() -> Any:
+    expression = proto.Expression()
+    expression.unresolved_attribute.unparsed_identifier = FILE_PATH
+    return expression
+
+
+def _has_inner_star(expression: Any) -> bool:
+    """Whether a star stands inside an expression, where it would give `_metadata` as well."""
+    kind = expression.WhichOneof("expr_type")
+    if kind == "unresolved_function" and expression.unresolved_function.function_name != "count":
+        return any(map(_is_star, expression.unresolved_function.arguments))
+    if kind != "expression_string":
+        return False
+    found = outline(expression.expression_string.expression)
+    opened = [""]
+    for index, token in enumerate(found.tokens):
+        if token.word == "(":
+            opened.append(found.word(index - 1))
+        elif token.word == ")":
+            opened.pop()
+        elif token.word == "*" and found.word(index - 1) in {"(", ",", "."}:
+            before = found.tokens[index - 2] if index > 1 else None
+            of_table = (
+                found.word(index - 1) != "."
+                or before is None
+                or not is_metadata(identifier_value(before))
+            )
+            if of_table and len(opened) > 1 and opened[-1] != "COUNT":
+                return True
+    return False
 
 
 def _is_star(expression: Any) -> bool:
-    kind = expression.WhichOneof("expr_type")
-    if kind == "unresolved_star":
-        return METADATA_NAME not in expression.unresolved_star.unparsed_target.lower()
-    if kind != "expression_string":
-        return False
-    tokens = [*scan(expression.expression_string.expression)]
-    is_name = len(tokens) < 2 or is_metadata(identifier_value(tokens[-3 % len(tokens)]))
-    return tokens[-1:] != [] and tokens[-1].word == "*" and (len(tokens) == 1 or not is_name)
+    """Whether an expression gives all columns of a table, or those of a pattern."""
+    match expression.WhichOneof("expr_type"):
+        case "unresolved_regex":
+            return True
+        case "unresolved_star":
+            return METADATA_NAME not in expression.unresolved_star.unparsed_target.lower()
+        case "expression_string":
+            tokens = [*scan(expression.expression_string.expression)]
+            words = [token.word for token in tokens]
+            if words == ["*"]:
+                return True
+            is_qualified = words[-2:] == [".", "*"] and len(tokens) % 2 == 1
+            return is_qualified and not is_metadata(identifier_value(tokens[-3]))
+    return False
 
 
 def _output_name(expression: Any) -> str:

@@ -159,7 +159,7 @@ def plan_of_relation(
 def _with_cuts(plan: ConnectPlan) -> ConnectPlan:
     """The plan with its operators that keep state marked, those in SQL texts made visible."""
     found = with_texts_lowered(plan.relation, plan.sources)
-    relation, sources = with_metadata_carried(found.relation, found.sources)
+    relation, sources = with_metadata_carried(found.relation, found.sources, location=plan.location)
     plain = replace(
         plan,
         relation=marked(found.relation, found.sources, found.places),
@@ -231,6 +231,7 @@ class _Binding:
 
     def __init__(self, binder: Binder, input_relation: InputRelation) -> None:
         self._binder = binder
+        self._found: dict[TableRead, Input] = {}
         self._input_relation = input_relation
         self._number = 0
         self._views = 0
@@ -255,7 +256,7 @@ class _Binding:
             else:
                 self._bind_files(leaf, source)
         if keeping_state:
-            streams = [stream_names(self._binder, read) for read in plan.reads]
+            streams = [stream_names(self._bound_to, read) for read in plan.reads]
             for relation in keeping_state:
                 name_streams(relation, streams)
         return bound
@@ -275,7 +276,7 @@ class _Binding:
 
     def _has_own_metadata(self, plan: ConnectPlan) -> bool:
         asked = (read for read in plan.reads if read.metadata)
-        return any(is_shadowed(read, self._binder(read)) for read in asked)
+        return any(is_shadowed(read, self._bound_to(read)) for read in asked)
 
     @staticmethod
     def _bind_files(leaf: Any, files: FileRead) -> None:
@@ -305,18 +306,24 @@ class _Binding:
 
     def _star_columns(self, analysis: TextAnalysis) -> Mapping[int, Sequence[str]]:
         """Of the files whose `_metadata` a text names, the columns that a star gives."""
-        if not analysis.stars:
+        if not analysis.metadata.stars:
             return {}
         asked = [(at, read) for at, read in enumerate(analysis.reads) if read.metadata]
-        found = [(at, visible_columns(read, self._binder(read))) for at, read in asked]
+        found = [(at, visible_columns(read, self._bound_to(read))) for at, read in asked]
         return {at: columns for at, columns in found if columns is not None}
+
+    def _bound_to(self, read: TableRead) -> Input:
+        """What a read is bound to: asked for once, since it may take reading files."""
+        if read not in self._found:
+            self._found[read] = self._binder(read)
+        return self._found[read]
 
     def _placeholder(self) -> str:
         self._number += 1
         return PLACEHOLDER.format(number=self._number)
 
     def _input(self, read: TableRead, above: Sequence[int]) -> Any:
-        found = self._binder(read)
+        found = self._bound_to(read)
         if isinstance(found, DeltaInput):
             found = replace(found, version=_version(read, found.version))
         if not isinstance(found, PlanInput):

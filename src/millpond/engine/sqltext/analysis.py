@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -13,7 +13,7 @@ from millpond.engine.shapes import Operator, OperatorKind, Rows
 from millpond.engine.sqltext.binding import bound_text
 from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.file_metadata import (
-    Star,
+    FileMetadata,
     check_no_metadata,
     find_metadata,
     star_edits,
@@ -49,7 +49,7 @@ class TextAnalysis:
     Attributes:
         references: The tables it names, in the order of the text.
         tree: Its syntax tree, or `None` where only the engine can read it.
-        stars: Those beside which `_metadata` of files is named.
+        metadata: What the text does with `_metadata` of files.
         gives_metadata: Whether its rows are to hold `_metadata` where it is read: of a part of a
             text, what stands around it names that.
     """
@@ -59,7 +59,7 @@ class TextAnalysis:
     references: tuple[TableReference, ...]
     tree: exp.Query | None
     findings: Findings
-    stars: tuple[Star, ...] = ()
+    metadata: FileMetadata = field(default_factory=FileMetadata)
     gives_metadata: bool = False
 
     @property
@@ -80,13 +80,17 @@ class TextAnalysis:
             names,
             without=_extras(self.findings),
             tree=self.tree,
-            edits=[*lateral_edits(self.outline), *self._star_edits(columns or {})],
+            edits=[
+                *lateral_edits(self.outline),
+                *self.metadata.edits,
+                *self._star_edits(columns or {}),
+            ],
         )
         return text.rstrip().rstrip(";")
 
     def _star_edits(self, columns: Mapping[int, Sequence[str]]) -> Iterator[Edit]:
         by_start = {self.references[at].name_start: names for at, names in columns.items()}
-        return star_edits(self.stars, by_start)
+        return star_edits(self.metadata.stars, by_start)
 
     def describe(
         self, external: Mapping[str, Rows], *, aggregates: Collection[str] = ()
@@ -193,7 +197,7 @@ def _with_metadata(analysis: TextAnalysis) -> TextAnalysis:
         analysis,
         references=tuple(references),
         findings=replace(analysis.findings, functions=functions),
-        stars=found.stars,
+        metadata=found,
     )
 
 

@@ -7,7 +7,7 @@ so only stars have to be written out. What a table's columns are is known when i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -20,6 +20,9 @@ from millpond.errors.engine import UnsupportedReadError
 from millpond.files.metadata import METADATA_NAME
 from millpond.sql.tokens import TokenKind, identifier_value
 
+# What it is called where there is no `_metadata`, and the field that it means.
+FILE_NAME_FUNCTION = "input_file_name"
+FILE_PATH = f"{METADATA_NAME}.file_path"
 _HALF_JOINS = frozenset({"SEMI", "ANTI"})
 
 
@@ -47,16 +50,30 @@ class Star:
 
 
 @dataclass(frozen=True)
-class Found:
+class FileMetadata:
     """What a text does with `_metadata`.
 
     Attributes:
         asked: Where the names of the files start whose `_metadata` it names.
         stars: Those that stand beside it.
+        edits: Of calls that mean one of its fields.
     """
 
     asked: frozenset[int] = frozenset()
     stars: tuple[Star, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+    def inside(self, stretches: Collection[tuple[int, int]]) -> FileMetadata:
+        """The same of a part of the text, which has every character in its place."""
+
+        def is_inside(offset: int) -> bool:
+            return any(start <= offset < end for start, end in stretches)
+
+        return replace(
+            self,
+            stars=tuple(star for star in self.stars if is_inside(star.start)),
+            edits=tuple(edit for edit in self.edits if is_inside(edit.start)),
+        )
 
 
 def find_metadata(
@@ -66,21 +83,23 @@ def find_metadata(
     source: QueryText,
     outline: Outline,
     watermarks: Sequence[tuple[int, int]],
-) -> Found:
+) -> FileMetadata:
     """Find where a text names `_metadata`.
 
     Raises:
         UnsupportedReadError: A star beside it can't be written out.
     """
-    if not any(is_metadata(identifier_value(token)) for token in outline.tokens):
-        return Found()
-    found = _Finder(tree, references, source)
+    if not names_metadata(outline, 0, len(source.text)):
+        return FileMetadata()
+    found = _Finder(tree, references, source, outline)
     for column in tree.find_all(exp.Column):
         found.add_column(column)
+    for call in tree.find_all(exp.Anonymous):
+        found.add_call(call)
     for start, end in watermarks:
         if names_metadata(outline, start, end):
             found.add_last_before(start)
-    return Found(frozenset(found.asked), tuple(found.stars()))
+    return FileMetadata(frozenset(found.asked), tuple(found.stars()), tuple(found.edits))
 
 
 def star_edits(stars: Sequence[Star], columns: Mapping[int, Sequence[str]]) -> Iterator[Edit]:
@@ -111,24 +130,30 @@ def check_no_metadata(outline: Outline, source: QueryText) -> None:
     Raises:
         UnsupportedReadError: It is named.
     """
-    for token in outline.tokens:
-        if is_metadata(identifier_value(token)):
+    for index, token in enumerate(outline.tokens):
+        if _means_metadata(outline, index):
             raise UnsupportedReadError.of(
-                f"{METADATA_NAME} in a query whose syntax only the engine can read",
+                f"{token.text} in a query whose syntax only the engine can read",
                 where=source.locate(token.start),
-                instead="write the query in plainer SQL, or name it in a subquery in FROM",
+                instead="name it in a subquery in FROM",
                 detail=source.caret(token.start, token.end),
             )
 
 
 def names_metadata(outline: Outline, start: int, end: int) -> bool:
-    """Whether `_metadata` is named between two offsets."""
+    """Whether `_metadata`, or what means a field of it, is named between two offsets."""
     return any(
-        start <= token.start < end
-        and token.kind in {TokenKind.WORD, TokenKind.QUOTED}
-        and is_metadata(identifier_value(token))
-        for token in outline.tokens
+        start <= token.start < end and _means_metadata(outline, index)
+        for index, token in enumerate(outline.tokens)
     )
+
+
+def _means_metadata(outline: Outline, index: int) -> bool:
+    token = outline.tokens[index]
+    if token.kind not in {TokenKind.WORD, TokenKind.QUOTED}:
+        return False
+    name = identifier_value(token).lower()
+    return name == METADATA_NAME or (name == FILE_NAME_FUNCTION and outline.word(index + 1) == "(")
 
 
 def is_metadata(name: str) -> bool:
@@ -137,9 +162,15 @@ def is_metadata(name: str) -> bool:
 
 class _Finder:
     def __init__(
-        self, tree: exp.Query, references: Sequence[TableReference], source: QueryText
+        self,
+        tree: exp.Query,
+        references: Sequence[TableReference],
+        source: QueryText,
+        outline: Outline,
     ) -> None:
         self.asked: set[int] = set()
+        self.edits: list[Edit] = []
+        self._outline = outline
         self._tree = tree
         self._source = source
         self._files = {each.name_start for each in references if each.read.is_files}
@@ -152,21 +183,36 @@ class _Finder:
     def add_column(self, column: exp.Column) -> None:
         """Note a column, if it is `_metadata` of files of a query around it."""
         names = [part.name.lower() for part in identifiers(column)]
-        if METADATA_NAME not in names[:2]:
+        if METADATA_NAME in names[:2]:
+            self._ask(column, names)
+
+    def add_call(self, call: exp.Anonymous) -> None:
+        """Note a call of `input_file_name()`, which is the path as it stands in `_metadata`."""
+        if call.name.lower() != FILE_NAME_FUNCTION or not self._ask(call, [METADATA_NAME]):
             return
-        select = column.find_ancestor(exp.Select)
+        start = call.meta["start"]
+        closing = self._outline.closing(self._outline.index_at(start) + 1)
+        name = f" AS `{FILE_NAME_FUNCTION}()`" if isinstance(call.parent, exp.Select) else ""
+        end = self._outline.tokens[closing].end
+        self.edits.append(Edit(start, end, FILE_PATH + name))
+
+    def _ask(self, node: exp.Expr, names: Sequence[str]) -> bool:
+        """Find the files that a name means. Returns whether there are any."""
+        select = node.find_ancestor(exp.Select)
         while select is not None:
             sources = list(_sources(select))
             if names[0] == METADATA_NAME:
                 if any(_gives_metadata(each) for each in sources):
-                    return
+                    return False
                 meant = [each for each in sources if _start(each) in self._files]
             else:
                 meant = [each for each in sources if each.alias_or_name.lower() == names[0]]
-            self.asked.update(start for each in meant if (start := _start(each)) in self._files)
+            found = {start for each in meant if (start := _start(each)) in self._files}
+            self.asked |= found
             if meant:
-                return
+                return bool(found)
             select = select.find_ancestor(exp.Select)
+        return False
 
     def add_last_before(self, offset: int) -> None:
         """Note the files whose clause begins at an offset."""
@@ -181,7 +227,7 @@ class _Finder:
             if not asked:
                 continue
             for table in asked:
-                self._check_names(table)
+                self._check_columns(table)
             for star in _own_stars(select):
                 found = self._star(select, star, sources, asked)
                 if found is not None:
@@ -223,15 +269,18 @@ class _Finder:
         alias = self._aliases.get(-1 if start is None else start)
         return StarPart(alias or quoted(table.alias_or_name), start)
 
-    def _check_names(self, table: exp.Expr) -> None:
+    def _check_columns(self, table: exp.Expr) -> None:
+        """Raise where the columns of a table are not those of the files."""
         alias = table.args.get("alias")
-        if isinstance(alias, exp.TableAlias) and alias.columns:
+        renamed = isinstance(alias, exp.TableAlias) and alias.columns
+        if renamed or table.args.get("pivots"):
             start = _start(table) or 0
             raise self._refused(
                 start,
                 start + len(table.name),
-                f"{METADATA_NAME} of files with other names for their columns",
-                "rename the columns in the SELECT",
+                f"{METADATA_NAME} of files "
+                + ("with other names for their columns" if renamed else "beside PIVOT"),
+                "select the columns in a subquery in FROM first",
             )
 
     def _refused(self, start: int, end: int, what: str, instead: str) -> UnsupportedReadError:

@@ -18,7 +18,6 @@ from millpond.engine.connect.lowering.spans import Span, name_at
 from millpond.engine.connect.lowering.streams import CteScope, Streams, Visible
 from millpond.engine.sqltext.analysis import TextAnalysis, analyse
 from millpond.engine.sqltext.binding import column_edits
-from millpond.engine.sqltext.file_metadata import Star
 from millpond.engine.sqltext.parsing import identifiers
 from millpond.engine.sqltext.references import TableReference, is_cte
 from millpond.engine.sqltext.source import Edit, apply_edits, blanked
@@ -53,7 +52,11 @@ class Texts:
         self._parameters = parameters
         self._externals = externals
         assert analysis.tree is not None
-        edits = [*column_edits(analysis.tree, analysis.references), *parameters.edits()]
+        edits = [
+            *column_edits(analysis.tree, analysis.references),
+            *parameters.edits(),
+            *analysis.metadata.edits,
+        ]
         self._edits = sorted(edits, key=lambda edit: edit.start)
 
     def expression(self, span: Span, *, edits: Sequence[Edit] = ()) -> str:
@@ -95,7 +98,12 @@ class Texts:
             external=frozenset({*self._externals, *references}),
             functions=self._analysis.findings.functions,
         )
-        analysis = replace(analysis, stars=self._stars(kept, ctes), gives_metadata=bool(opening))
+        stretches = [self._characters(span) for span in (kept, *(each.cte.span for each in ctes))]
+        analysis = replace(
+            analysis,
+            metadata=self._analysis.metadata.inside(stretches),
+            gives_metadata=bool(opening),
+        )
         for name in self._named_externals(analysis):
             references.setdefault(name, self._externals[name])
         return text_of(self._parameters.sql(text), analysis, references)
@@ -126,15 +134,6 @@ class Texts:
         start = self._characters(kept)[0]
         gap = 0 if self._analysis.source.text[start] in "(`" else 1
         return [Edit(start - gap - len(opening), start - gap, opening)]
-
-    def _stars(self, kept: Span, ctes: Sequence[Visible]) -> tuple[Star, ...]:
-        """The stars of the whole text that stand in a part of it."""
-        stretches = [self._characters(span) for span in (kept, *(each.cte.span for each in ctes))]
-        return tuple(
-            star
-            for star in self._analysis.stars
-            if any(start <= star.start < end for start, end in stretches)
-        )
 
     def _qualifier_edits(self, kept: Span, table: TableReference | None) -> list[Edit]:
         """Edits of longer names of a table that is no table any more: `s.t.c`."""
