@@ -1,0 +1,83 @@
+"""JSON files: a record a line, or one value or array of records in several lines.
+
+Every batch of files is looked through once before it is read: for keys without a column, and for
+values that do not fit. Columns whose values all fit are then read by DuckDB without a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StringType, StructField, StructType
+
+from millpond.files.formats.base import LocalFile, Selection
+from millpond.files.formats.json_found import inferred_schema
+from millpond.files.formats.json_options import JsonOptions, json_options
+from millpond.files.formats.json_records import Records, find_records
+from millpond.files.formats.json_select import JsonSelect
+from millpond.files.formats.merged_types import merge_structs
+from millpond.files.options import Dialect, ParseMode
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from millpond.files.options import FileOptions
+
+
+class JsonFormat:
+    """JSON, by DuckDB's reader; records that it does not take are written anew for it."""
+
+    def infer(
+        self,
+        files: Sequence[LocalFile],
+        options: FileOptions,
+        *,
+        connection: DuckDBPyConnection,
+        folder: Path,
+    ) -> StructType:
+        """The keys of all records, in order of their names."""
+        given = json_options(options.format_options)
+        records = find_records(files, given, options.mode, connection=connection, folder=folder)
+        schema = inferred_schema(records.found, given, types=options.infer_types)
+        if _wants_corrupt_column(records, options) and given.corrupt_column not in schema.names:
+            schema = StructType([StructField(given.corrupt_column, StringType()), *schema.fields])
+        return schema
+
+    def select(
+        self,
+        files: Sequence[LocalFile],
+        options: FileOptions,
+        columns: StructType,
+        *,
+        connection: DuckDBPyConnection,
+        folder: Path,
+    ) -> Selection:
+        """Keys match columns in the same case; those in another one are rescued.
+
+        Without a rescued column, keys match in any case.
+        """
+        given = json_options(options.format_options)
+        records = find_records(files, given, options.mode, connection=connection, folder=folder)
+        select = JsonSelect(records, columns, given, options, connection)
+        return Selection(select.sql(), _new_columns(records, columns, given, options))
+
+
+def _wants_corrupt_column(records: Records, options: FileOptions) -> bool:
+    """Whether a column is inferred for records that can't be read, as Spark does."""
+    return (
+        records.has_rest
+        and options.rescued_column is None
+        and options.dialect is Dialect.SPARK
+        and options.mode is ParseMode.PERMISSIVE
+    )
+
+
+def _new_columns(
+    records: Records, columns: StructType, given: JsonOptions, options: FileOptions
+) -> StructType:
+    inferred = inferred_schema(records.found, given, types=options.infer_types)
+    merged = merge_structs(columns, inferred, keep_types=True)
+    known = {field.name: field.dataType for field in columns.fields}
+    return StructType([f for f in merged.fields if known.get(f.name) != f.dataType])

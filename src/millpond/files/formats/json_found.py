@@ -1,0 +1,112 @@
+"""What keys and kinds of values JSON records hold, and the Spark types that they have together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from millpond.files.formats.json_options import JsonOptions
+
+NULL = "null"
+BOOLEAN = "boolean"
+INTEGER = "integer"
+DOUBLE = "double"
+STRING = "string"
+OBJECT = "object"
+ARRAY = "array"
+# Values of several kinds, which DuckDB does not tell apart within one record.
+MIXED = "mixed"
+_KINDS = {
+    "NULL": NULL,
+    "BOOLEAN": BOOLEAN,
+    "BIGINT": INTEGER,
+    "UBIGINT": INTEGER,
+    "HUGEINT": INTEGER,
+    "DOUBLE": DOUBLE,
+    "VARCHAR": STRING,
+}
+
+
+@dataclass
+class Found:
+    """The values that are at one place of many records.
+
+    Attributes:
+        kinds: The kinds of all values.
+        fields: Those within objects, by key.
+        items: Those within arrays.
+    """
+
+    kinds: set[str] = field(default_factory=set)
+    fields: dict[str, Found] = field(default_factory=dict)
+    items: Found | None = None
+
+    def add(self, structure: Any) -> None:
+        """Take in what `json_structure` says of a value."""
+        if isinstance(structure, dict):
+            self.kinds.add(OBJECT)
+            for key, inner in structure.items():
+                self.fields.setdefault(key, Found()).add(inner)
+        elif isinstance(structure, list):
+            self.kinds.add(ARRAY)
+            self.items = self.items or Found()
+            for inner in structure:
+                self.items.add(inner)
+        else:
+            self.kinds.add(_KINDS.get(structure, MIXED))
+
+
+def inferred_schema(found: Found, options: JsonOptions, *, types: bool) -> StructType:
+    """The columns of records, in the order of their names as in Spark.
+
+    Args:
+        types: Whether types are looked for, or every column is a text.
+    """
+    # Columns can't differ by case alone; the values of the other keys are rescued.
+    names = {name.lower(): name for name in sorted(found.fields) if name}
+    fields: list[StructField] = []
+    for name in sorted(names.values()):
+        inner = found.fields[name]
+        if not (options.drop_if_all_null and _is_all_null(inner)):
+            data_type = inferred_type(inner, options) if types else StringType()
+            fields.append(StructField(name, data_type))
+    return StructType(fields)
+
+
+def inferred_type(found: Found, options: JsonOptions) -> DataType:  # noqa: PLR0911 - a table
+    """The type of values; a text where they are of kinds that have nothing in common."""
+    kinds = found.kinds - {NULL}
+    if kinds == {OBJECT}:
+        # No table has a struct without fields.
+        return inferred_schema(found, options, types=True) if any(found.fields) else StringType()
+    if kinds == {ARRAY} and found.items is not None:
+        return ArrayType(inferred_type(found.items, options))
+    if options.primitives_as_string:
+        return StringType()
+    if kinds == {BOOLEAN}:
+        return BooleanType()
+    if kinds == {INTEGER}:
+        return LongType()
+    if kinds and kinds <= {INTEGER, DOUBLE}:
+        return DecimalType(38, 18) if options.prefers_decimal else DoubleType()
+    return StringType()
+
+
+def _is_all_null(found: Found) -> bool:
+    if found.kinds <= {NULL}:
+        return True
+    if found.kinds <= {NULL, ARRAY} and found.items is not None:
+        return _is_all_null(found.items)
+    return found.kinds <= {NULL, OBJECT} and all(map(_is_all_null, found.fields.values()))

@@ -1,0 +1,189 @@
+"""JSON as Jackson reads it for Spark: with the departures from the standard that are allowed.
+
+It is slow beside DuckDB's reader, and only meant for records which that one refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+# Deeper records are refused, as by Jackson; Python and DuckDB would take them for a while.
+MAX_DEPTH = 500
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+    |(?P<comment>/\*.*?\*/|//[^\n]*)
+    |(?P<double>"(?:[^"\\]|\\.)*")
+    |(?P<single>'(?:[^'\\]|\\.)*')
+    |(?P<number>[+-]?[0-9][0-9.eE+-]*)
+    |(?P<infinity>[+-](?:INF|Infinity)\b)
+    |(?P<word>[^\W\d][\w$-]*|\$[\w$-]*)
+    |(?P<mark>[{}\[\],:])""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_WORDS = frozenset({"true", "false", "null"})
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_STANDARD_ESCAPES = frozenset('"\\/bfnrt')
+
+
+class RawNumber(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+@dataclass
+class Record:
+    """A record that could be read.
+
+    Attributes:
+        value: Its value; of keys that are there twice, the last one's.
+        repeated: The other values of such keys.
+        is_standard: Whether the text is plain JSON that any reader takes the same way.
+        is_damaged: Whether characters are in it that are none, and were replaced.
+    """
+
+    value: Any
+    repeated: dict[str, Any] = field(default_factory=dict)
+    is_standard: bool = True
+    is_damaged: bool = False
+
+
+def read_record(text: str, lenient: frozenset[str]) -> Record:
+    """Read one JSON value.
+
+    Raises:
+        ValueError: It is none, or nested too deeply.
+    """
+    record = Record(None)
+    try:
+        record.value = _loads(text, record, lenient)
+    except ValueError:
+        record = Record(None, is_standard=False)
+        record.value = _loads("".join(_strict(text, lenient)), record, lenient)
+    except RecursionError:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
+    if depth_of(record.value) > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+    return record
+
+
+def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(found)
+        if len(values) < len(found):
+            record.is_standard = False
+            last = {key: index for index, (key, _) in enumerate(found)}
+            for index, (key, value) in enumerate(found):
+                if last[key] != index:
+                    record.repeated[key] = value
+        return values
+
+    def constant(name: str) -> str:
+        record.is_standard = False
+        if "allownonnumericnumbers" not in lenient:
+            raise ValueError(f"{name} is no number")
+        return name
+
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=pairs,
+            parse_int=RawNumber,
+            parse_float=RawNumber,
+            parse_constant=constant,
+        )
+    except RecursionError:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
+
+
+def _strict(text: str, lenient: frozenset[str]) -> Iterator[str]:
+    """The same value as standard JSON."""
+    position = 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        if token is None or token.lastgroup is None:
+            raise ValueError(f"there is something unexpected at character {position + 1}")
+        yield _strict_token(token.lastgroup, token.group(), lenient)
+        position = token.end()
+
+
+def _strict_token(kind: str, text: str, lenient: frozenset[str]) -> str:  # noqa: PLR0911 - a table
+    if kind == "double":
+        return _strict_text(text, lenient)
+    if kind == "single" and "allowsinglequotes" in lenient:
+        return _strict_text(text, lenient)
+    if kind == "comment" and "allowcomments" in lenient:
+        return " "
+    if kind == "number" and "allownumericleadingzeros" in lenient:
+        return re.sub(r"^(-?)0+(?=[0-9])", r"\1", text)
+    if kind == "infinity" and "allownonnumericnumbers" in lenient:
+        return '"-Infinity"' if text.startswith("-") else '"Infinity"'
+    if kind == "word" and text not in _WORDS:
+        if text in {"NaN", "Infinity", "INF"} and "allownonnumericnumbers" in lenient:
+            return '"NaN"' if text == "NaN" else '"Infinity"'
+        if "allowunquotedfieldnames" in lenient:
+            return json.dumps(text)
+    if kind in {"single", "comment", "infinity"}:
+        raise ValueError(f"{text[:20]} is not allowed")
+    return text
+
+
+def _strict_text(quoted: str, lenient: frozenset[str]) -> str:
+    inner = quoted[1:-1]
+
+    def escape(match: re.Match[str]) -> str:
+        what = match.group(1)
+        if len(what) > 1 or (what in _STANDARD_ESCAPES):
+            return match.group()
+        if what == "'" and "allowsinglequotes" in lenient:
+            return what
+        if "allowbackslashescapinganycharacter" in lenient:
+            return what
+        raise ValueError(f"\\{what} is no escape")
+
+    inner = _ESCAPE.sub(escape, inner)
+    if quoted[0] == "'":
+        # Double quotes stand for themselves there.
+        inner = re.sub(r'(\\.)|"', lambda match: match.group(1) or '\\"', inner, flags=re.DOTALL)
+    if "allowunquotedcontrolchars" in lenient:
+        inner = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", inner)
+    return f'"{inner}"'
+
+
+def depth_of(value: Any) -> int:
+    """How deeply a value is nested, without recursion."""
+    depth = 0
+    level = [value]
+    while level:
+        depth += 1
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(item.values())
+            elif isinstance(item, list):
+                inner.extend(item)
+        level = inner
+    return depth
+
+
+def written(value: Any, record: Record) -> str:
+    """A value as standard JSON, with its numbers as they were written."""
+    if isinstance(value, RawNumber):
+        return str(value)
+    if isinstance(value, str):
+        if _SURROGATE.search(value):
+            record.is_damaged = True
+            value = _SURROGATE.sub("\ufffd", value)
+        return json.dumps(value)
+    if isinstance(value, dict):
+        members = (f"{written(key, record)}:{written(v, record)}" for key, v in value.items())
+        return f"{{{','.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(written(item, record) for item in value)}]"
+    return json.dumps(value)

@@ -1,0 +1,214 @@
+"""The records of JSON files: how DuckDB reads them, and what keys and values they hold."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.delta.schema import literal, quote
+from millpond.errors.file_formats import FileUnreadableError
+from millpond.files.formats.base import FILE_INDEX, LocalFile
+from millpond.files.formats.file_sql import file_index_sql, paths_sql
+from millpond.files.formats.json_found import Found
+from millpond.files.formats.json_lenient import MAX_DEPTH, depth_of
+from millpond.files.formats.json_options import JsonOptions
+from millpond.files.formats.json_rewriting import MAX_RECORD_BYTES, REST_KEY, Rewriting
+from millpond.files.options import ParseMode
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+LINES = "newline_delimited"
+_ARRAY = "array"
+_VALUES = "unstructured"
+# Which option lineSep leaves lines as DuckDB takes them.
+_LINE_ENDS = frozenset({None, "\n", "\r\n"})
+_EMPTY_OBJECT = '"JSON"'
+_FETCHED_ROWS = 1000
+# Only such numbers may be too large for a BIGINT or a DOUBLE.
+_EXTREME = r"[0-9]{16}|[0-9][eE][0-9+-]"
+# DuckDB writes numbers in its own way, which is another one for such as these.
+_AWKWARD = r"\.[0-9]+0[^0-9.]|[0-9][eE][0-9+-]|[0-9.]{16}|[^0-9]0\.0000|-0[^.]"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and how DuckDB reads its records."""
+
+    file: LocalFile
+    layout: str = LINES
+
+
+@dataclass
+class Records:
+    """The records of some files.
+
+    Attributes:
+        sources: The files, in order.
+        found: What all of them hold.
+        has_extreme_numbers: Whether some may be beyond what DuckDB's types hold.
+        has_rest: Whether some have what could not be read, under `REST_KEY`.
+    """
+
+    sources: list[Source]
+    found: Found = field(default_factory=Found)
+    has_extreme_numbers: bool = False
+    has_rest: bool = False
+
+    def sql(self) -> str:
+        """A SELECT of the records as `json`, and of `FILE_INDEX`."""
+        return records_sql(self.sources)
+
+    def has_awkward_numbers(self, connection: DuckDBPyConnection) -> bool:
+        """Whether DuckDB may write some numbers otherwise than they are written."""
+        (found,) = connection.execute(
+            f"SELECT bool_or(regexp_matches(json, {literal(_AWKWARD)})) FROM ({self.sql()})"
+        ).fetchall()[0]
+        return bool(found)
+
+
+def records_sql(sources: Sequence[Source]) -> str:
+    """A SELECT of the records as `json`, NULL for one that DuckDB can't read; and `FILE_INDEX`."""
+    layouts: dict[str, list[int]] = {}
+    for index, source in enumerate(sources):
+        layouts.setdefault(source.layout, []).append(index)
+    return " UNION ALL ".join(
+        f"SELECT {file_index_sql(indexes)} AS {quote(FILE_INDEX)}, json "
+        f"FROM {_reader([sources[index] for index in indexes], layout)}"
+        for layout, indexes in layouts.items()
+    )
+
+
+def _reader(sources: Sequence[Source], layout: str) -> str:
+    paths = paths_sql(source.file.path for source in sources)
+    # Only lines can be told from one another where one is broken.
+    skips = ", ignore_errors = true" if layout == LINES else ""
+    return (
+        f"read_json_objects({paths}, format = {literal(layout)}, compression = 'none', "
+        f"maximum_object_size = {MAX_RECORD_BYTES}{skips})"
+    )
+
+
+def find_records(
+    files: Sequence[LocalFile],
+    options: JsonOptions,
+    mode: ParseMode,
+    *,
+    connection: DuckDBPyConnection,
+    folder: Path,
+) -> Records:
+    """Look through all records of some files; write files anew whose records need it.
+
+    Raises:
+        FileUnreadableError: A file can't be read.
+        MalformedRecordError: A record can't be read, and the mode is FAILFAST.
+    """
+    sources = [Source(file, _layout(file, options)) for file in files]
+    survey = _Survey(connection)
+    if options.line_separator in _LINE_ENDS:
+        unfit = survey.unfit(sources)
+    else:
+        unfit = set(range(len(files)))
+    if unfit:
+        rewriting = Rewriting(options, mode)
+        for index in sorted(unfit):
+            target = folder / f"{uuid.uuid4().hex}.json"
+            rewriting.write(files[index], target)
+            sources[index] = Source(replace(files[index], path=target))
+        survey = _Survey(connection)
+        survey.all(sources)
+    return Records(
+        sources,
+        survey.found,
+        has_extreme_numbers=survey.has_extreme_numbers,
+        has_rest=survey.found.fields.pop(REST_KEY, None) is not None,
+    )
+
+
+def _layout(file: LocalFile, options: JsonOptions) -> str:
+    if not options.multi_line:
+        return LINES
+    with file.path.open("rb") as content:
+        start = content.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return _ARRAY if start.startswith(b"[") else _VALUES
+
+
+class _Survey:
+    """What the records of files hold, by one query for all of them where that can be."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self._connection = connection
+        self.found = Found()
+        self.has_extreme_numbers = False
+
+    def unfit(self, sources: Sequence[Source]) -> set[int]:
+        """Take in what files hold; returns those that DuckDB does not read as Spark does."""
+        import duckdb
+
+        try:
+            return self._look(sources, range(len(sources)))
+        except duckdb.Error:
+            unfit: set[int] = set()
+        for index in range(len(sources)):
+            try:
+                unfit |= self._look(sources, [index])
+            except duckdb.Error:
+                unfit.add(index)
+        return unfit
+
+    def all(self, sources: Sequence[Source]) -> None:
+        """Take in what files hold.
+
+        Raises:
+            FileUnreadableError: One of them can't be read.
+        """
+        import duckdb
+
+        try:
+            self._look(sources, range(len(sources)))
+        except duckdb.Error:
+            for index, source in enumerate(sources):
+                try:
+                    self._look(sources, [index])
+                except duckdb.Error as error:
+                    raise FileUnreadableError.from_file(
+                        source.file.uri, reason=str(error)
+                    ) from error
+
+    def _look(self, sources: Sequence[Source], indexes: Sequence[int]) -> set[int]:
+        if not indexes:
+            return set()
+        file = quote(FILE_INDEX)
+        cursor = self._connection.execute(
+            f"SELECT {file}, structure, max(keys), bool_or(extreme) FROM ("
+            f"SELECT {file}, CAST(json_structure(json) AS VARCHAR) AS structure, "
+            "len(json_keys(json)) AS keys, "
+            f"regexp_matches(json, {literal(_EXTREME)}) AS extreme "
+            f"FROM ({records_sql([sources[index] for index in indexes])})) GROUP BY ALL"
+        )
+        unfit: set[int] = set()
+        while rows := cursor.fetchmany(_FETCHED_ROWS):
+            for index, structure, keys, extreme in rows:
+                self.has_extreme_numbers |= bool(extreme)
+                if not self._add(structure, keys):
+                    unfit.add(indexes[index])
+        return unfit
+
+    def _add(self, structure: str | None, keys: int) -> bool:
+        """Take in what some records hold; whether DuckDB reads them as Spark does."""
+        if structure is None:
+            return False
+        if structure == _EMPTY_OBJECT:
+            return True
+        try:
+            parsed = json.loads(structure)
+        except RecursionError:
+            return False
+        if not isinstance(parsed, dict) or keys > len(parsed) or depth_of(parsed) > MAX_DEPTH:
+            return False
+        self.found.add(parsed)
+        return True

@@ -1,0 +1,139 @@
+"""Writes files of JSON anew where DuckDB's reader does not take all of their records.
+
+In the new file each line is a record in standard JSON. What of a record can't be read stands in it
+under a key of its own.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from millpond.errors.file_formats import FileUnreadableError, MalformedRecordError
+from millpond.files.formats.base import LocalFile
+from millpond.files.formats.json_lenient import (
+    Record,
+    read_record,
+    written,
+)
+from millpond.files.formats.json_options import JsonOptions
+from millpond.files.formats.rescue import CORRUPT_RECORD
+from millpond.files.options import ParseMode
+
+# A record can't be longer; DuckDB needs several times its length.
+MAX_RECORD_BYTES = 16 << 20
+# A file that is one value is read whole, and only where DuckDB could not read it.
+MAX_VALUE_BYTES = 64 << 20
+# What could not be read of a record, as an object.
+REST_KEY = "__millpond_rescued"
+
+_CHUNK_BYTES = 1 << 20
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """How files are written anew."""
+
+    options: JsonOptions
+    mode: ParseMode
+
+    def write(self, file: LocalFile, target: Path) -> None:
+        """Write the records of a file, one a line.
+
+        Raises:
+            FileUnreadableError: A record is too long.
+            MalformedRecordError: A record can't be read, and the mode is FAILFAST.
+        """
+        with file.path.open("rb") as source, target.open("w", encoding="utf-8") as output:
+            for number, raw in enumerate(self._texts(source, file), start=1):
+                for line in self._lines(raw, number, file):
+                    output.write(line + "\n")
+
+    def _texts(self, source: IO[bytes], file: LocalFile) -> Iterator[bytes]:
+        if not self.options.multi_line:
+            yield from _split(source, self.options.line_separator, file.uri)
+            return
+        content = source.read(MAX_VALUE_BYTES + 1)
+        if len(content) > MAX_VALUE_BYTES:
+            raise FileUnreadableError.too_long(file.uri, what="value", limit_bytes=MAX_VALUE_BYTES)
+        yield content
+
+    def _lines(self, raw: bytes, number: int, file: LocalFile) -> Iterator[str]:
+        text, is_damaged = _decoded(raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw)
+        if not text or text.isspace():
+            return
+        try:
+            record = read_record(text, self.options.lenient)
+            records = _objects(record.value)
+        except ValueError as error:
+            reason = str(error)
+        else:
+            is_plain = record.is_standard and not is_damaged and records == [record.value]
+            # An escape may be half of a character, which DuckDB refuses.
+            if is_plain and r"\ud" not in text.lower():
+                yield _one_line(text)
+                return
+            for value in records:
+                yield _record_line(value, record, raw, is_damaged=is_damaged)
+            return
+        if self.mode is ParseMode.FAIL_FAST:
+            raise MalformedRecordError.in_file(file.uri, record=number, text=text, reason=reason)
+        if self.mode is ParseMode.PERMISSIVE:
+            yield json.dumps({REST_KEY: {CORRUPT_RECORD: _shown(raw)}})
+
+
+def _record_line(value: dict[str, Any], record: Record, raw: bytes, *, is_damaged: bool) -> str:
+    line = written(value, record)
+    rest = {key: inner for key, inner in record.repeated.items() if key in value}
+    members = written(rest, record)
+    if is_damaged or record.is_damaged:
+        damaged = written({CORRUPT_RECORD: _shown(raw)}, Record(None))
+        members = f"{members[:-1]}{',' if rest else ''}{damaged[1:]}"
+    if members == "{}":
+        return line
+    return f'{line[:-1]}{"," if value else ""}"{REST_KEY}":{members}}}'
+
+
+def _objects(value: Any) -> list[Any]:
+    """The records of a value: itself, or those of an array."""
+    values = value if isinstance(value, list) else [value]
+    for item in values:
+        if not isinstance(item, dict):
+            raise ValueError("it is no object")  # noqa: TRY004 - the content is wrong, not the call
+    return values
+
+
+def _decoded(raw: bytes) -> tuple[str, bool]:
+    """A text, with a sign in place of what is no UTF-8; and whether there was such."""
+    try:
+        return raw.decode("utf-8"), False
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace"), True
+
+
+def _shown(raw: bytes) -> str:
+    """A record's text, from which its bytes can be told."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _one_line(text: str) -> str:
+    # In standard JSON they only stand between the parts.
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def _split(source: IO[bytes], separator: str | None, uri: str) -> Iterator[bytes]:
+    """The lines of a file, without their ends."""
+    ends = re.compile(re.escape(separator.encode())) if separator else _LINE_END
+    rest = b""
+    while chunk := source.read(_CHUNK_BYTES):
+        *lines, rest = ends.split(rest + chunk)
+        yield from lines
+        if len(rest) > MAX_RECORD_BYTES:
+            raise FileUnreadableError.too_long(uri, what="record", limit_bytes=MAX_RECORD_BYTES)
+    yield rest

@@ -1,0 +1,225 @@
+"""The SELECT that reads the records of JSON files as columns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import DataType, DecimalType, StringType, StructField, StructType
+
+from millpond.delta.schema import literal, quote
+from millpond.errors.file_formats import MalformedRecordError
+from millpond.files.formats.base import FILE_INDEX, RESCUED
+from millpond.files.formats.file_sql import uri_sql
+from millpond.files.formats.json_found import DOUBLE, Found
+from millpond.files.formats.json_options import JsonOptions
+from millpond.files.formats.json_records import Records
+from millpond.files.formats.json_rewriting import REST_KEY
+from millpond.files.formats.json_values import (
+    JsonValues,
+    members,
+    other_keys,
+    pointer,
+    tagged,
+    untagged,
+)
+from millpond.files.formats.rescue import CORRUPT_RECORD, RescuedPart, rescued_sql
+from millpond.files.formats.typed_values import Value
+from millpond.files.options import ParseMode
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from millpond.files.options import FileOptions
+
+
+@dataclass(frozen=True)
+class JsonSelect:
+    """Reads records as columns."""
+
+    records: Records
+    columns: StructType
+    given: JsonOptions
+    options: FileOptions
+    connection: DuckDBPyConnection
+
+    def sql(self) -> str:
+        """The SELECT that a `Selection` wants."""
+        shown = [
+            f"{self._column(field).sql} AS {quote(field.name)}" for field in self.columns.fields
+        ]
+        if len(self.records.sources) > 1:
+            shown.append(quote(FILE_INDEX))
+        shown.append(f"{self._rescued()} AS {quote(RESCUED)}")
+        where = ""
+        if not self._keeps and self._misfits and self.options.mode is not ParseMode.PERMISSIVE:
+            where = f" WHERE NOT ({self._stop_or_drop()})"
+        return f"SELECT {', '.join(shown)} FROM ({self._parsed()}){where}"
+
+    @property
+    def _keeps(self) -> bool:
+        return self.options.rescued_column is not None
+
+    @cached_property
+    def _is_tagged(self) -> bool:
+        """Whether some column would not get its numbers as they are written."""
+        return any(
+            _loses_digits(self.records.found.fields.get(field.name), field.dataType)
+            for field in self.columns.fields
+        ) and self.records.has_awkward_numbers(self.connection)
+
+    @cached_property
+    def _values(self) -> JsonValues:
+        return JsonValues(
+            is_tagged=self._is_tagged,
+            has_extreme_numbers=self.records.has_extreme_numbers,
+            keeps_rest=self._keeps,
+            case_sensitive=self.given.case_sensitive,
+            formats=self.given.formats,
+        )
+
+    @cached_property
+    def _keys(self) -> dict[str, list[str]]:
+        found = self.records.found.fields
+        return {
+            field.name: self._values.keys_of(field.name, found)
+            for field in self.columns.fields
+            if not self._is_corrupt_column(field)
+        }
+
+    @cached_property
+    def _direct(self) -> dict[str, Any]:
+        """The columns that DuckDB reads without a check."""
+        found = self.records.found.fields
+        direct = {
+            field.name: self._values.direct(found.get(field.name), field.dataType)
+            for field in self.columns.fields
+            if self._keys.get(field.name) == [field.name] and field.name
+        }
+        return {name: told for name, told in direct.items() if told is not None}
+
+    @cached_property
+    def _extracted(self) -> list[str]:
+        """The keys whose values are looked at one by one."""
+        return [
+            key for name, keys in self._keys.items() if name not in self._direct for key in keys
+        ]
+
+    def _is_corrupt_column(self, field: StructField) -> bool:
+        return field.name == self.given.corrupt_column and isinstance(field.dataType, StringType)
+
+    def _parsed(self) -> str:
+        text = tagged("json") if self._is_tagged else "json"
+        parts = [quote(FILE_INDEX), f"{text} AS json"]
+        records = f"SELECT {', '.join(parts)} FROM ({self.records.sql()})"
+        parts = [quote(FILE_INDEX), "json"]
+        if self._direct:
+            told = json.dumps(self._direct)
+            parts.append(f"json_transform(json, {literal(told)}) AS __direct")
+        if self._extracted:
+            parts.append(f"{members('json', self._extracted)} AS __values")
+        return f"SELECT {', '.join(parts)} FROM ({records})"
+
+    def _column(self, field: StructField) -> Value:
+        if self._is_corrupt_column(field):
+            unread = f"json_extract_string(json, '/{REST_KEY}/{CORRUPT_RECORD}')"
+            if not self._misfits:
+                return Value(unread)
+            misfit = " OR ".join(self._misfits)
+            return Value(f"coalesce({unread}, CASE WHEN {misfit} THEN {self._raw('json')} END)")
+        if field.name in self._direct:
+            value = f"struct_extract(__direct, {literal(field.name)})"
+            return Value(self._values.of_direct(value, field.dataType))
+        found = self.records.found.fields.get(field.name)
+        return self._values.value(self._source(field.name), found, field.dataType)
+
+    def _source(self, name: str) -> str:
+        places = [self._place(key) for key in self._keys[name]]
+        return places[0] if len(places) == 1 else f"coalesce({', '.join(places)})"
+
+    def _place(self, key: str) -> str:
+        return f"__values[{self._extracted.index(key) + 1}]"
+
+    def _raw(self, text: str) -> str:
+        return untagged(text) if self._is_tagged else text
+
+    @cached_property
+    def _misfits(self) -> list[str]:
+        """Conditions that a value does not fit."""
+        values = [self._column(f) for f in self.columns.fields if not self._is_corrupt_column(f)]
+        return [value.misfit for value in values if value.misfit is not None]
+
+    def _rescued(self) -> str:
+        if not self._keeps:
+            return rescued_sql([])
+        parts: list[RescuedPart] = []
+        for field in self.columns.fields:
+            if self._is_corrupt_column(field) or field.name in self._direct:
+                continue
+            source = self._source(field.name)
+            misfit = self._column(field).misfit or "false"
+            parts.append(RescuedPart(field.name, misfit, self._raw(source)))
+            # Of keys that differ by case, all but the one that the column has.
+            for index, key in enumerate(self._keys[field.name][1:], start=1):
+                before = [self._place(other) for other in self._keys[field.name][:index]]
+                place = self._place(key)
+                when = f"{place} IS NOT NULL AND coalesce({', '.join(before)}) IS NOT NULL"
+                parts.append(RescuedPart(key, when, self._raw(place)))
+        return rescued_sql(parts, members=list(self._unasked()))
+
+    def _unasked(self) -> list[str]:
+        """Members of the rescued object for what no column was asked for."""
+        known = [key for keys in self._keys.values() for key in keys]
+        found: list[str] = []
+        if set(self.records.found.fields) - set(known):
+            # The texts of keys and values, as an object writes them.
+            path = "'/' || replace(replace(__other, '~', '~0'), '/', '~1')"
+            value = self._raw(f"CAST(json_extract(json, {path}) AS VARCHAR)")
+            texts = (
+                f"list_transform({other_keys('json', [*known, REST_KEY])}, "
+                f"lambda __other: CAST(to_json(__other) AS VARCHAR) || ':' || {value})"
+            )
+            found.append(f"nullif(array_to_string({texts}, ','), '')")
+        if self.records.has_rest:
+            rest = self._raw(f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)")
+            found.append(f"nullif(trim({rest}, '{{}}'), '')")
+        return found
+
+    def _stop_or_drop(self) -> str:
+        misfit = " OR ".join(self._misfits)
+        if self.options.mode is ParseMode.DROP_MALFORMED:
+            return misfit
+        error = MalformedRecordError.from_values()
+        uris = [source.file.uri for source in self.records.sources]
+        where = uri_sql(uris, quote(FILE_INDEX))
+        message = f"{where} || {literal(': ' + str(error) + ' ')} || {self._raw('json')}"
+        return f"CASE WHEN {misfit} THEN CAST(error({message}) AS BOOLEAN) ELSE false END"
+
+
+def _loses_digits(found: Found | None, wanted: DataType) -> bool:
+    """Whether a column keeps how numbers are written, and has others than whole ones."""
+    if found is None:
+        return False
+    if isinstance(wanted, StructType):
+        return any(
+            _loses_digits(found.fields.get(field.name), field.dataType) for field in wanted.fields
+        )
+    return _keeps_digits(wanted) and _has_fractions(found)
+
+
+def _keeps_digits(wanted: DataType) -> bool:
+    if isinstance(wanted, StringType | DecimalType):
+        return True
+    parts = [getattr(wanted, name, None) for name in ("elementType", "valueType")]
+    if isinstance(wanted, StructType):
+        parts = [field.dataType for field in wanted.fields]
+    return any(_keeps_digits(part) for part in parts if part is not None)
+
+
+def _has_fractions(found: Found) -> bool:
+    if found.kinds & {DOUBLE, "mixed"}:
+        return True
+    inner = [*found.fields.values(), *([found.items] if found.items else [])]
+    return any(map(_has_fractions, inner))
