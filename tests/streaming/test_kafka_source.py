@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from datetime import UTC, datetime
 
@@ -33,7 +34,7 @@ from millpond.storage import LocalStore
 from millpond.streaming import Checkpoint, run_batches
 from millpond.streaming.kafka_cluster import KafkaCluster, Partition
 from millpond.streaming.kafka_options import KafkaOptions
-from millpond.streaming.kafka_rows import Span
+from millpond.streaming.kafka_rows import Span, write_messages
 from millpond.streaming.kafka_source import KafkaSource, kafka_rows
 from tests.streaming.kafka_broker import PASSWORD, USER, Broker, free_ports
 
@@ -435,8 +436,6 @@ def test_messages_that_are_gone_before_a_batch_runs_again_are_an_error(kafka, to
 @pytest.mark.parametrize("fails", [True, False])
 def test_messages_that_go_while_they_are_read_are_an_error(kafka, topic, tmp_path, fails):
     """The beginning was asked for just before: the range still has what is gone."""
-    from millpond.streaming.kafka_rows import write_messages
-
     kafka.send(topic, 0, 1, 2)
     kafka.remove_messages(topic, before=2)
     options = kafka.options(topic, failOnDataLoss=str(fails).lower())
@@ -518,6 +517,23 @@ def test_brokers_that_do_not_answer_are_named_within_the_time_allowed():
     assert servers in str(caught.value)
 
 
+def test_brokers_that_go_while_messages_are_read_are_an_error(tmp_path):
+    (tmp_path / "broker").mkdir()
+    broker = Broker.start(tmp_path / "broker")
+    kafka = Kafka(broker)
+    kafka.create("orders")
+    kafka.send("orders", 1)
+    options = kafka.options("orders", kafkaConsumer__pollTimeoutMs="1500")
+    with KafkaCluster(options) as cluster:
+        assert cluster.latest(cluster.partitions()) == {Partition("orders", 0): 1}
+        broker.stop()
+        spans = {Partition("orders", 0): Span(0, 2)}
+        began = time.monotonic()
+        with pytest.raises(KafkaUnreachableError, match=broker.servers):
+            write_messages(cluster, spans, folder=tmp_path)
+    assert time.monotonic() - began < 6
+
+
 def login(kafka, topic, password, **given):
     return KafkaSource(
         KafkaOptions.parse(
@@ -570,3 +586,52 @@ def test_a_topic_that_may_not_be_read_is_an_error(kafka, topic, flow):
     done(kafka.admin.create_acls([denied, allowed]))
     with pytest.raises(KafkaReadError, match=f"messages of {topic}-0"):
         flow.update(login(kafka, topic, PASSWORD))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_happens_each_committed_message_is_read_once(kafka, flow, seed):
+    """Writers that commit and abort, new partitions and topics, batches that run again."""
+    chance = random.Random(seed)
+    prefix = f"history-{seed}-"
+    partitions: dict[str, int] = {}
+    sent, applied = [], []
+    writers = [kafka.writer(), kafka.transactional()]
+
+    def source():
+        limit = str(chance.randint(1, 30))
+        return kafka.source(
+            subscribePattern=prefix + ".*",
+            maxOffsetsPerTrigger=limit,
+            kafka__isolation__level="read_committed",
+        )
+
+    def write():
+        plain, transactional = writers
+        topic = chance.choice(list(partitions))
+        partition = chance.randrange(partitions[topic])
+        values = [f"{len(sent)}-{number}" for number in range(chance.randint(1, 20))]
+        kind = chance.choice(["plain", "commit", "abort"])
+        if kind == "plain":
+            kafka.send(topic, *values, partition=partition, producer=plain)
+        else:
+            transactional.begin_transaction()
+            kafka.send(topic, *values, partition=partition, producer=transactional)
+            getattr(transactional, f"{kind}_transaction")()
+        sent.extend([] if kind == "abort" else values)
+
+    for step in range(25):
+        what = chance.choice(["write", "write", "write", "update", "crash", "topic"])
+        if (what == "topic" and len(partitions) < 3) or not partitions:
+            name = f"{prefix}{step}"
+            partitions[name] = chance.randint(1, 3)
+            kafka.create(name, partitions=partitions[name])
+        elif what == "write":
+            write()
+        elif what == "update":
+            applied += flow.update(source())
+        elif what == "crash" and len(flow.committed) > 1:
+            # The last batch was planned, and its commit is lost.
+            flow.committed.pop()
+            applied.pop()
+    applied += flow.update(source())
+    assert sorted(value for batch in applied for value in batch) == sorted(sent)

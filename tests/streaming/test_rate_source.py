@@ -9,7 +9,11 @@ import pytest
 
 from millpond.engine.protocol import EmptyInput, TableRead
 from millpond.errors import SourceLocation
-from millpond.errors.sources import InvalidSourceOptionError, UnknownSourceOptionError
+from millpond.errors.sources import (
+    InvalidSourceOptionError,
+    SourceNeedsStreamingError,
+    UnknownSourceOptionError,
+)
 from millpond.storage import LocalStore
 from millpond.streaming import Checkpoint, run_batches
 from millpond.streaming import rate_source as module
@@ -173,10 +177,19 @@ def test_rate_micro_batch_needs_the_size_of_a_batch():
 
 def test_another_rate_is_another_stream():
     assert RateSource(RateOptions(1)).identity != RateSource(RateOptions(2)).identity
-    assert rate_source(TableRead(format="rate")).identity == RateSource(RateOptions(1)).identity
+    read = TableRead(format="rate", streaming=True)
+    assert rate_source(read).identity == RateSource(RateOptions(1)).identity
 
 
 def test_the_columns_never_change():
     for rate in (RateSource(RateOptions()), RateMicroBatchSource(RateMicroBatchOptions(1))):
         assert [field["name"] for field in rate.columns()["fields"]] == ["timestamp", "value"]
         rate.check_columns(rate.columns())
+
+
+@pytest.mark.parametrize("name", ["rate", "rate-micro-batch"])
+def test_rows_without_end_are_no_table(name):
+    where = SourceLocation("a.py", 3)
+    with pytest.raises(SourceNeedsStreamingError, match=name) as caught:
+        rate_source(TableRead(format=name, location=where))
+    assert caught.value.where == where

@@ -112,6 +112,21 @@ class UnsupportedSourceOptionError(MillpondError, NotImplementedError):
         return cls(f"The option {option} is not supported.", hint=instead, where=where)
 
 
+class SourceNeedsStreamingError(MillpondError, NotImplementedError):
+    """A source without an end is read as if it had one."""
+
+    error_class = "SOURCE_NEEDS_STREAMING"
+    sqlstate = "0A000"
+
+    @classmethod
+    def from_format(cls, source: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"{source} makes rows without end, and can't be read as a table.",
+            hint="read it as a stream, with spark.readStream",
+            where=where,
+        )
+
+
 class KafkaPackageMissingError(MillpondError, ImportError):
     """A pipeline reads Kafka, and the package that talks to it is not installed."""
 

@@ -86,6 +86,8 @@ class KafkaCluster:
         self._errors: deque[Any] = deque(maxlen=20)
         properties = {
             "fetch.wait.max.ms": "100",
+            # How long it pauses once enough is queued; by its own default, for whole seconds.
+            "fetch.queue.backoff.ms": "20",
             # What Kafka's own consumer does unless told otherwise, and so does Spark.
             "isolation.level": "read_uncommitted",
             **options.client.values,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from millpond.engine.protocol import EmptyInput, Input, ParquetInput, TableRead
 from millpond.errors import SourceLocation
-from millpond.errors.sources import InvalidSourceOptionError
+from millpond.errors.sources import InvalidSourceOptionError, SourceNeedsStreamingError
 from millpond.streaming.source import DataSize, Offset, StreamSource
 from millpond.streaming.source_options import SourceOptions
 
@@ -269,8 +269,11 @@ def rate_source(read: TableRead) -> StreamSource:
     """The source for a read of `rate` or `rate-micro-batch`.
 
     Raises:
+        SourceNeedsStreamingError: It is read as a table.
         MillpondError: An option is unknown, or its value does not fit.
     """
+    if not read.streaming:
+        raise SourceNeedsStreamingError.from_format(read.format or RATE, where=read.location)
     if read.format == RATE_MICRO_BATCH:
         return RateMicroBatchSource(RateMicroBatchOptions.parse(read.options, where=read.location))
     return RateSource(RateOptions.parse(read.options, where=read.location))
