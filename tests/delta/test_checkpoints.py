@@ -165,7 +165,7 @@ def test_checkpoints_with_sidecars_are_read(table, form):
 
 
 def test_statistics_in_columns_of_a_checkpoint_are_taken_as_those_of_its_entries(tmp_path):
-    schema = columns(x=DecimalType(38, 18), at=TimestampType(), s=columns(n=LongType()))
+    schema = columns(x=DecimalType(15, 3), at=TimestampType(), s=columns(n=LongType()))
     table = create(tmp_path / "t", schema)
     append(
         table,
@@ -176,7 +176,7 @@ def test_statistics_in_columns_of_a_checkpoint_are_taken_as_those_of_its_entries
     DeltaTable(table.path).create_checkpoint()
     whole = checkpoint_path(table, 1).rename(tmp_path / "whole.parquet")
     bounds = (
-        "{{'x': {x}::DECIMAL(38, 18), 'at': TIMESTAMPTZ '2026-01-31 12:00:00.5+00', "
+        "{{'x': {x}::DECIMAL(15, 3), 'at': TIMESTAMPTZ '2026-01-31 12:00:00.5+00', "
         "'s': {{'n': 7::BIGINT}}}}"
     )
     with duckdb.connect() as connection:

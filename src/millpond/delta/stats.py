@@ -148,7 +148,12 @@ def _is_misleading(bound: object, data_type: DataType) -> bool:
         return False
     if isinstance(data_type, FloatType | DoubleType):
         return True
-    return isinstance(data_type, DecimalType) and _decimal_bound(str(bound)) is None
+    return _is_long(data_type)
+
+
+def _is_long(data_type: DataType) -> bool:
+    """Whether values may have more digits than a double can hold."""
+    return isinstance(data_type, DecimalType) and data_type.precision > MAX_DECIMAL_DIGITS
 
 
 def _get(tree: Mapping[str, Any], path: tuple[str, ...]) -> object:
@@ -180,7 +185,8 @@ def _bound(text: str, data_type: DataType, *, upper: bool) -> object:
         case ByteType() | ShortType() | IntegerType() | LongType():
             bound: object = int(text)
         case DecimalType():
-            bound = _decimal_bound(text)
+            # Sail reads a bound as a double, and trusts it to the digit.
+            bound = None if _is_long(data_type) else Decimal(text)
         case StringType():
             bound = cut_text(text, upper=upper)
         case DateType() | TimestampType() | TimestampNTZType():
@@ -197,13 +203,6 @@ def _calendar_bound(text: str, data_type: DataType, *, upper: bool) -> str | Non
         return _time_bound(text, zoned=isinstance(data_type, TimestampType), upper=upper)
     except (ValueError, OverflowError):
         return None  # years before 1 and after 9999
-
-
-def _decimal_bound(text: str) -> Decimal | None:
-    """Leave out what a double can't hold: Sail reads a bound as one, and trusts it to the digit."""
-    value = Decimal(text)
-    digits = value.normalize().as_tuple().digits
-    return value if len(digits) <= MAX_DECIMAL_DIGITS else None
 
 
 def _time_bound(text: str, *, zoned: bool, upper: bool) -> str:
