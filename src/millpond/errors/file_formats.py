@@ -226,6 +226,14 @@ class UnsupportedColumnTypeError(MillpondError, NotImplementedError):
             hint="read the column as a string and convert it in the query, with from_json say",
         )
 
+    @classmethod
+    def from_text_column(cls, column: str, kind: str) -> Self:
+        return cls(
+            f"Files of text have one column, of type string; there is no column {column} "
+            f"of type {kind}.",
+            hint="leave out the schema, and take the lines apart in the query",
+        )
+
 
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:SHOWN_NAMES])

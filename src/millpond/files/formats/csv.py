@@ -1,0 +1,198 @@
+"""CSV files, with the options and the meaning of Spark's reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.delta.schema import duckdb_type, quote
+from millpond.errors.file_formats import (
+    HeaderMismatchError,
+    MalformedRowError,
+    UnsupportedColumnTypeError,
+)
+from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
+from millpond.files.formats.csv_columns import TypedTable, Wanted
+from millpond.files.formats.csv_inference import column_names, column_types
+from millpond.files.formats.csv_options import CsvOptions, csv_options
+from millpond.files.formats.csv_tables import CsvFile, CsvTable, survey, tables
+from millpond.files.options import EvolutionMode, FileOptions, ParseMode
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from pyspark.sql.types import StructType
+
+# Inference looks at so many bytes in all, and at so many rows of a file where all are more.
+_SAMPLE_FILES = 1000
+_SAMPLE_BYTES = 64 * 1024 * 1024
+_SAMPLE_ROWS = 20_000
+
+
+class CsvFormat:
+    """Reads CSV files."""
+
+    def infer(
+        self,
+        files: Sequence[LocalFile],
+        options: FileOptions,
+        *,
+        connection: DuckDBPyConnection,
+        folder: Path,
+    ) -> StructType:
+        """The columns of some files together; see `Format.infer`."""
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        csv = csv_options(options)
+        found = _sample(files, csv, connection=connection, folder=folder)
+        names = column_names(found, csv)
+        kinds = (
+            column_types(found, names, csv, connection=connection) if options.infer_types else {}
+        )
+        return StructType([StructField(name, kinds.get(name, StringType())) for name in names])
+
+    def select(
+        self,
+        files: Sequence[LocalFile],
+        options: FileOptions,
+        columns: StructType,
+        *,
+        connection: DuckDBPyConnection,
+        folder: Path,
+    ) -> Selection:
+        """How to read some files with given columns; see `Format.select`."""
+        csv = csv_options(options)
+        wanted = Wanted(columns, options.rescued_column is not None, options.mode, csv)
+        _check_types(wanted)
+        names_lines = options.mode is ParseMode.FAIL_FAST or wanted.has_corrupt_record
+        exact = names_lines or options.mode is ParseMode.DROP_MALFORMED
+        surveyed = survey(files, csv, counts_values=exact)
+        if csv.checks_header:
+            _check_headers(surveyed, wanted)
+        found: list[CsvTable] = []
+        for table in tables(
+            surveyed,
+            csv,
+            connection=connection,
+            folder=folder,
+            least_width=len(wanted.data),
+            keeps_text=wanted.has_corrupt_record,
+        ):
+            if (
+                names_lines
+                and not table.is_detailed
+                and _malformed(table, wanted, connection) is not None
+            ):
+                found += tables(
+                    table.files,
+                    csv,
+                    connection=connection,
+                    folder=folder,
+                    least_width=len(wanted.data),
+                    is_detailed=True,
+                    keeps_text=wanted.has_corrupt_record,
+                )
+            else:
+                found.append(table)
+        if options.mode is ParseMode.FAIL_FAST:
+            _fail_fast(found, files, wanted, connection)
+        typed = [TypedTable(table, wanted) for table in found]
+        index = [FILE_INDEX] if len(files) > 1 else []
+        names = [quote(field.name) for field in columns.fields]
+        rows = " UNION ALL ".join(table.sql() for table in typed) or _no_rows(columns)
+        return Selection(
+            sql=f"SELECT {', '.join([*names, *index, RESCUED])} FROM ({rows})",
+            new_columns=_new_columns(typed, found, options, csv, connection=connection),
+        )
+
+
+def _sample(
+    files: Sequence[LocalFile],
+    options: CsvOptions,
+    *,
+    connection: DuckDBPyConnection,
+    folder: Path,
+) -> list[CsvTable]:
+    """The texts of some of the files; those of large ones in part."""
+    sampled = list(files[:_SAMPLE_FILES])
+    size = sum(file.path.stat().st_size for file in sampled)
+    return list(
+        tables(
+            survey(sampled, options),
+            options,
+            connection=connection,
+            folder=folder,
+            sample_rows=_SAMPLE_ROWS if size > _SAMPLE_BYTES else None,
+        )
+    )
+
+
+def _check_types(wanted: Wanted) -> None:
+    for field in wanted.columns.fields:
+        duckdb_type(field.dataType, column=field.name)
+        if field.dataType.typeName() in {"array", "map", "struct"}:
+            raise UnsupportedColumnTypeError.from_column(
+                field.name, field.dataType.simpleString(), file_format="csv"
+            )
+
+
+def _check_headers(files: Sequence[CsvFile], wanted: Wanted) -> None:
+    expected = [field.name for field in wanted.data]
+    fold = str if wanted.options.case_sensitive else str.lower
+    for file in files:
+        names = file.names or ()
+        if list(map(fold, names)) != list(map(fold, expected)):
+            raise HeaderMismatchError.from_names(file.content.uri, found=names, expected=expected)
+
+
+def _malformed(
+    table: CsvTable, wanted: Wanted, connection: DuckDBPyConnection
+) -> tuple[int, int, str] | None:
+    """The first malformed row of a table: its file, its line and what is wrong with it."""
+    rows = TypedTable(table, wanted).malformed_sql()
+    found = connection.execute(f"{rows} ORDER BY ALL LIMIT 1").fetchall()
+    return found[0] if found else None
+
+
+def _fail_fast(
+    found: Sequence[CsvTable],
+    files: Sequence[LocalFile],
+    wanted: Wanted,
+    connection: DuckDBPyConnection,
+) -> None:
+    for table in found:
+        malformed = _malformed(table, wanted, connection) if table.is_detailed else None
+        if malformed is not None:
+            index, line, reason = malformed
+            raise MalformedRowError.from_line(files[index].uri, line, reason=reason)
+
+
+def _no_rows(columns: StructType) -> str:
+    values = [
+        f"NULL::{duckdb_type(field.dataType, column=field.name)} AS {quote(field.name)}"
+        for field in columns.fields
+    ]
+    values += [f"NULL::BIGINT AS {FILE_INDEX}", f"NULL::VARCHAR AS {RESCUED}"]
+    return f"SELECT {', '.join(values)} WHERE false"
+
+
+def _new_columns(
+    typed: Sequence[TypedTable],
+    found: Sequence[CsvTable],
+    options: FileOptions,
+    csv: CsvOptions,
+    *,
+    connection: DuckDBPyConnection,
+) -> StructType:
+    """The columns that tables have beside the asked ones; their types where they are added."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    names: dict[str, str] = {}
+    for table, columns in zip(found, typed, strict=True):
+        for position in columns.unasked:
+            name = table.column_name(position)
+            names.setdefault(name if csv.case_sensitive else name.lower(), name)
+    kinds = {}
+    if names and options.infer_types and options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
+        kinds = column_types(found, list(names.values()), csv, connection=connection)
+    return StructType([StructField(name, kinds.get(name, StringType())) for name in names.values()])

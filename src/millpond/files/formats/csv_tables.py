@@ -1,0 +1,374 @@
+"""Gives the texts of CSV files as rows of DuckDB.
+
+DuckDB reads a file itself where its reader agrees with Spark's parser on it; others are taken apart
+here and written to Parquet first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from millpond.delta.live_rows import escape_glob
+from millpond.delta.schema import literal
+from millpond.files.formats.base import FILE_INDEX, LocalFile
+from millpond.files.formats.csv_options import CsvOptions
+from millpond.files.formats.csv_records import Record, records
+from millpond.files.formats.csv_tokens import SPACES
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_CHUNK_BYTES = 4 * 1024 * 1024
+# DuckDB takes separators of so many bytes at most.
+_MAX_SEPARATOR_BYTES = 4
+_OVERLAP_BYTES = 16
+_FLUSH_ROWS = 20_000
+_FLUSH_CHARACTERS = 8 * 1024 * 1024
+
+# Columns beside the values, of tables that were taken apart here.
+EXTRA = "extra"
+WIDTH = "width"
+LINE = "line"
+RAW = "raw"
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A file and what its beginning says.
+
+    Attributes:
+        index: Its place among the files of a read.
+        names: The columns of its header, made different from each other; or `None`.
+        width: How many values its first row has.
+        skip: Lines up to the end of the header, if DuckDB can leave out so many.
+        is_regular: Whether DuckDB's reader may be tried on it.
+        has_quotes: Whether a quote is anywhere in it.
+    """
+
+    index: int
+    content: LocalFile
+    names: tuple[str, ...] | None
+    width: int
+    skip: int
+    is_regular: bool
+    has_quotes: bool
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """The texts of files that have the same columns.
+
+    Attributes:
+        sql: A SELECT of `c0` and so on, VARCHAR, and `FILE_INDEX`. A text is NULL where nothing
+            is written and empty where quotes are. If `is_detailed`, also `EXTRA`: the values
+            beyond, the inside of a JSON object; `WIDTH`: how many values there are in all; `LINE`;
+            and `RAW`, the text of the row.
+        width: How many such columns there are.
+        names: The columns of the header, or `None`.
+        files: Those that it is of.
+    """
+
+    sql: str
+    width: int
+    names: tuple[str, ...] | None
+    is_detailed: bool
+    files: tuple[CsvFile, ...]
+
+    def column_name(self, position: int) -> str:
+        return self.names[position] if self.names is not None else unnamed(position)
+
+
+def unnamed(position: int) -> str:
+    """What Spark calls a column without a name."""
+    return f"_c{position}"
+
+
+def survey(
+    files: Sequence[LocalFile], options: CsvOptions, *, counts_values: bool = False
+) -> list[CsvFile]:
+    """What the beginnings of files say; files without any row are left out.
+
+    Args:
+        counts_values: Whether a row with an empty value too many differs from one without.
+    """
+    found = []
+    for index, file in enumerate(files):
+        first = next(records(file, options), None)
+        if first is not None:
+            found.append(_surveyed(index, file, first, options, counts_values=counts_values))
+    return found
+
+
+def _surveyed(
+    index: int, file: LocalFile, first: Record, options: CsvOptions, *, counts_values: bool
+) -> CsvFile:
+    has_quotes, is_regular = _facts(file.path, options, counts_values=counts_values)
+    return CsvFile(
+        index=index,
+        content=file,
+        names=unique_names(first.values, options) if options.header else None,
+        width=len(first.values),
+        skip=first.last_line if options.header else options.skip_rows,
+        # A single column has blank lines that DuckDB takes for rows.
+        is_regular=is_regular and len(first.values) > 1 and first.line == first.last_line,
+        has_quotes=has_quotes,
+    )
+
+
+def unique_names(values: Sequence[str | None], options: CsvOptions) -> tuple[str, ...]:
+    """The names of a header as Spark makes them different: by their position."""
+    keys = [None if value is None else value.lower() for value in values]
+    count: dict[str | None, int] = {}
+    for key in keys:
+        count[key] = count.get(key, 0) + 1
+    names = []
+    for position, (value, key) in enumerate(zip(values, keys, strict=True)):
+        if not value or value == options.null_value:
+            names.append(unnamed(position))
+        elif count[key] > 1:
+            names.append(f"{value}{position}")
+        else:
+            names.append(value)
+    return tuple(names)
+
+
+def _facts(path: Path, options: CsvOptions, *, counts_values: bool) -> tuple[bool, bool]:
+    """Whether a file has quotes, and whether DuckDB may be tried on it."""
+    separator = options.separator.encode()
+    regular = (
+        len(separator) <= _MAX_SEPARATOR_BYTES
+        and not options.comment
+        and options.line_separator in {None, "\n"}
+        and options.max_characters is None
+        and all(len(character.encode()) <= 1 for character in (options.quote, options.escape))
+        and not (len(separator) > 1 and options.quote)
+    )
+    if not regular:
+        return True, False
+    quote, escape = options.quote.encode(), options.escape.encode()
+    spaced_quote = re.compile(rb"(?:\A|[\r\n]|" + re.escape(separator) + rb")[ \t]+" + quote)
+    # DuckDB takes no notice of a separator at the end of a line whose values are all there.
+    open_end = re.compile(re.escape(separator) + rb"(?:\r?\n|\Z)")
+    has_quotes = False
+    with path.open("rb") as stream:
+        before = b""
+        while chunk := stream.read(_CHUNK_BYTES):
+            part = before + chunk
+            if b"\r" in chunk and part.count(b"\r") - part.endswith(b"\r") != part.count(b"\r\n"):
+                return has_quotes, False
+            if counts_values and open_end.search(part):
+                return has_quotes, False
+            if quote and quote in chunk:
+                has_quotes = True
+                if spaced_quote.search(part):
+                    return True, False
+            if has_quotes and escape and escape != quote and escape in part:
+                return True, False
+            before = chunk[-_OVERLAP_BYTES:]
+    return has_quotes, not before.endswith(b"\r")
+
+
+def tables(
+    files: Sequence[CsvFile],
+    options: CsvOptions,
+    *,
+    connection: DuckDBPyConnection,
+    folder: Path,
+    least_width: int = 0,
+    is_detailed: bool = False,
+    keeps_text: bool = False,
+    sample_rows: int | None = None,
+) -> Iterator[CsvTable]:
+    """The texts of files, those with the same columns together.
+
+    Args:
+        least_width: So many columns there are at least where files do not name them.
+        is_detailed: Whether all tables must be.
+        keeps_text: Whether detailed tables have `RAW`; else it is NULL.
+        sample_rows: So many rows of a file are enough, if given.
+    """
+    groups: dict[tuple[object, ...], list[CsvFile]] = {}
+    for file in files:
+        key = (file.names or file.width, file.skip, file.is_regular and not is_detailed)
+        groups.setdefault((*key, file.has_quotes), []).append(file)
+    for group in groups.values():
+        regular: list[CsvFile] = []
+        irregular = group
+        if group[0].is_regular and not is_detailed:
+            regular, irregular = _tried(group, options, connection, sample_rows)
+        if regular:
+            yield _read_by_duckdb(regular, options, sample_rows)
+        if irregular:
+            yield _taken_apart(
+                irregular,
+                options,
+                folder=folder,
+                least_width=least_width,
+                keeps_text=keeps_text,
+                sample_rows=sample_rows,
+            )
+
+
+def _tried(
+    files: list[CsvFile],
+    options: CsvOptions,
+    connection: DuckDBPyConnection,
+    sample_rows: int | None,
+) -> tuple[list[CsvFile], list[CsvFile]]:
+    """Which files DuckDB can read, and which it can't."""
+    if _is_readable(files, options, connection, sample_rows):
+        return files, []
+    if len(files) == 1:
+        return [], files
+    half = len(files) // 2
+    first = _tried(files[:half], options, connection, sample_rows)
+    second = _tried(files[half:], options, connection, sample_rows)
+    return first[0] + second[0], first[1] + second[1]
+
+
+def _is_readable(
+    files: list[CsvFile],
+    options: CsvOptions,
+    connection: DuckDBPyConnection,
+    sample_rows: int | None,
+) -> bool:
+    """Whether DuckDB reads all rows, and as Spark does: a line is a row, if that was asked for."""
+    import duckdb
+
+    table = _read_by_duckdb(files, options, sample_rows)
+    columns = [f"c{position}" for position in range(table.width)]
+    counts = ", ".join(f"count({column})" for column in columns)
+    broken = "false"
+    if files[0].has_quotes:
+        ends = "'[\\r\\n]'" if not options.multi_line else "'\\r'"
+        broken = "bool_or(" + " OR ".join(
+            f"coalesce(regexp_matches({column}, {ends}), false)" for column in columns
+        )
+        broken += ")"
+    try:
+        row = connection.execute(f"SELECT {broken}, {counts} FROM ({table.sql})").fetchall()[0]
+    except duckdb.Error:
+        return False
+    return not row[0]
+
+
+def _read_by_duckdb(
+    files: Sequence[CsvFile], options: CsvOptions, sample_rows: int | None
+) -> CsvTable:
+    first = files[0]
+    columns = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(first.width))
+    paths = ", ".join(literal(escape_glob(str(file.content.path))) for file in files)
+    # Without quotes in the files DuckDB need not look for them.
+    quote = options.quote if first.has_quotes else ""
+    escape = options.escape if first.has_quotes else ""
+    names = ", ".join(_texts(options, first.width, trims=not first.has_quotes))
+    limit = f" LIMIT {sample_rows * len(files)}" if sample_rows is not None else ""
+    indices = [file.index for file in files]
+    index = "file_index"
+    if indices != list(range(len(indices))):
+        index = f"{indices}::BIGINT[][file_index + 1]"
+    sql = (
+        f"SELECT {names}, ({index})::BIGINT AS {FILE_INDEX} FROM read_csv([{paths}], "
+        f"auto_detect = false, columns = {{{columns}}}, header = false, skip = {first.skip}, "
+        f"delim = {literal(options.separator)}, quote = {literal(quote)}, "
+        f"escape = {literal(escape)}, strict_mode = true, nullstr = '', "
+        f"allow_quoted_nulls = false){limit}"
+    )
+    return CsvTable(sql, first.width, first.names, is_detailed=False, files=tuple(files))
+
+
+def _texts(options: CsvOptions, width: int, *, trims: bool) -> Iterator[str]:
+    spaces = literal(SPACES.replace("\0", ""))
+    for position in range(width):
+        text = f"c{position}"
+        if trims and options.trims_left:
+            text = f"ltrim({text}, {spaces})"
+        if trims and options.trims_right:
+            text = f"rtrim({text}, {spaces})"
+        yield text if text == f"c{position}" else f"nullif({text}, '') AS c{position}"
+
+
+def _taken_apart(
+    files: Sequence[CsvFile],
+    options: CsvOptions,
+    *,
+    folder: Path,
+    least_width: int,
+    keeps_text: bool,
+    sample_rows: int | None,
+) -> CsvTable:
+    """The texts of files, taken apart here."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = files[0].names
+    width = max(files[0].width, least_width if names is None else 0)
+    text = pa.string()
+    schema = pa.schema(
+        [
+            *((f"c{position}", text) for position in range(width)),
+            (FILE_INDEX, pa.int64()),
+            (WIDTH, pa.int64()),
+            (LINE, pa.int64()),
+            (EXTRA, text),
+            (RAW, text),
+        ]
+    )
+    path = folder / f"rows-{uuid.uuid4().hex}.parquet"
+    with pq.ParquetWriter(path, schema, compression="snappy") as writer:
+        for rows in _chunks(files, options, width, sample_rows):
+            if not keeps_text:
+                rows[-1] = [None] * len(rows[-1])
+            arrays = [
+                pa.array(column, kind) for column, kind in zip(rows, schema.types, strict=True)
+            ]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+    sql = f"SELECT * FROM read_parquet({literal(escape_glob(str(path)))})"
+    return CsvTable(sql, width, names, is_detailed=True, files=tuple(files))
+
+
+def _chunks(
+    files: Sequence[CsvFile], options: CsvOptions, width: int, sample_rows: int | None
+) -> Iterator[list[list[Any]]]:
+    """The rows of files in parts, column by column."""
+    columns: list[list[Any]] = [[] for _ in range(width + 5)]
+    characters = 0
+    for file in files:
+        rows = records(file.content, options)
+        if options.header:
+            next(rows, None)
+        for count, record in enumerate(rows):
+            if sample_rows is not None and count >= sample_rows:
+                break
+            for column, value in zip(columns, _fields(file, record, width), strict=True):
+                column.append(value)
+            characters += len(record.text)
+            if len(columns[0]) >= _FLUSH_ROWS or characters >= _FLUSH_CHARACTERS:
+                yield columns
+                columns = [[] for _ in columns]
+                characters = 0
+    if columns[0]:
+        yield columns
+
+
+def _fields(file: CsvFile, record: Record, width: int) -> Iterator[Any]:
+    values = record.values
+    yield from values[:width]
+    for _ in range(width - len(values)):
+        yield None
+    yield file.index
+    yield len(values)
+    yield record.line
+    beyond = [
+        f"{json.dumps(unnamed(position))}:{json.dumps(value, ensure_ascii=False)}"
+        for position, value in enumerate(values[width:], start=width)
+        if value is not None
+    ]
+    yield ",".join(beyond) or None
+    yield record.text
