@@ -37,6 +37,7 @@ check: $(READY)  ## Linter, format, types, and that imports point one way.
 	$(BIN)/python scripts/check_layers.py
 
 unit: $(READY)  ## All tests.
+	@sh scripts/kafka_broker.sh
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 docs: $(READY)  ## Write the pages that are generated: error classes and the command line.

@@ -16,6 +16,8 @@ from millpond.streaming import StreamSource
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+KAFKA = "kafka"
+RATES = frozenset({"rate", "rate-micro-batch"})
 _LIMITS = (MAX_FILES_PER_TRIGGER, MAX_BYTES_PER_TRIGGER)
 
 
@@ -104,8 +106,13 @@ class ExternalSources:
         return self._found[key]
 
     def _source(self, read: TableRead, *, anew: bool) -> ExternalSource:
+        from millpond.graph.elsewhere import KafkaRead, RateRead
         from millpond.graph.files import FileRead
 
+        if read.format == KAFKA:
+            return KafkaRead.of(read)
+        if read.format in RATES:
+            return RateRead.of(read)
         return FileRead.of(
             read,
             limits=self._limits(read),

@@ -1,0 +1,95 @@
+"""Streams of what is neither a table nor files: topics of Kafka, and made-up rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from millpond.engine.protocol import Input, TableRead
+from millpond.errors.sources import SourceNeedsStreamingError
+from millpond.storage import Store
+from millpond.streaming import StreamSource
+from millpond.streaming.kafka_options import KafkaOptions
+from millpond.streaming.kafka_source import KafkaSource, kafka_rows
+from millpond.streaming.rate_source import rate_schema, rate_source
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True)
+class KafkaRead:
+    """A read of topics."""
+
+    options: KafkaOptions
+
+    @classmethod
+    def of(cls, read: TableRead) -> KafkaRead:
+        """Understand a read; contacts no broker.
+
+        Raises:
+            MillpondError: An option is unknown, or its value does not fit.
+        """
+        options = KafkaOptions.parse(read.options, streaming=read.streaming, where=read.location)
+        return cls(options)
+
+    @property
+    def name(self) -> str:
+        return f"kafka {self.options.subscription}"
+
+    @property
+    def schema(self) -> StructType:
+        return self.options.schema
+
+    def stream(
+        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+    ) -> StreamSource:
+        """The topics as the source of a stream, which keeps nothing but its offsets."""
+        del folder, store, name, flow, follows_removals
+        return KafkaSource(self.options)
+
+    def rows(self, *, folder: Path) -> Input:
+        """All messages that there are now."""
+        return kafka_rows(self.options, folder=folder)
+
+
+@dataclass(frozen=True)
+class RateRead:
+    """A read of rows that are made up."""
+
+    read: TableRead
+
+    @classmethod
+    def of(cls, read: TableRead) -> RateRead:
+        """Understand a read.
+
+        Raises:
+            MillpondError: An option is unknown, or its value does not fit, or it is no stream.
+        """
+        rate_source(read)
+        return cls(read)
+
+    @property
+    def name(self) -> str:
+        return str(self.read.format)
+
+    @property
+    def schema(self) -> StructType:
+        return rate_schema()
+
+    def stream(
+        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+    ) -> StreamSource:
+        """The rows as the source of a stream, which keeps nothing but its offsets."""
+        del folder, store, name, flow, follows_removals
+        return rate_source(self.read)
+
+    def rows(self, *, folder: Path) -> Input:
+        """All rows are more than there can be.
+
+        Raises:
+            SourceNeedsStreamingError: Always.
+        """
+        del folder
+        raise SourceNeedsStreamingError.from_format(self.name, where=self.read.location)
