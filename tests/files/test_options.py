@@ -8,6 +8,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from millpond.errors import SourceLocation
 from millpond.errors.files import (
     FileFormatUnknownError,
+    FileLocationUnsupportedError,
     FilesPathMissingError,
     FilesSchemaMissingError,
     InvalidFileOptionError,
@@ -27,7 +28,9 @@ def schema(text):
     return StructType([StructField(name, TYPES[kind]) for name, kind in parts])
 
 
-def parse(reader, *, paths=("/data",), columns=None, streaming=True, infers=False, **options):
+def parse(
+    reader, *, paths=("/data",), columns=None, streaming=True, infers=False, root=None, **options
+):
     """Options with `__` for a dot."""
     given = {name.replace("__", ".").lower(): text for name, text in options.items()}
     return parse_options(
@@ -39,6 +42,7 @@ def parse(reader, *, paths=("/data",), columns=None, streaming=True, infers=Fals
         parse_schema=schema,
         where=SourceLocation("transformations/prices.py", 7),
         infers_streams=infers,
+        root=root,
     )
 
 
@@ -271,6 +275,18 @@ def test_a_format_that_can_not_be_told_must_be_given(path):
         parse("cloudfiles", paths=(path,))
 
 
+def test_read_files_takes_the_format_from_what_is_in_the_folder(tmp_path):
+    (tmp_path / "prices").mkdir()
+    (tmp_path / "prices" / "a.csv.gz").touch()
+    (tmp_path / "prices" / "_started").touch()
+    assert parse("read_files", paths=("prices",), root=tmp_path).format == "csv"
+    (tmp_path / "prices" / "b.json").touch()
+    with pytest.raises(FileFormatUnknownError):
+        parse("read_files", paths=("prices",), root=tmp_path)
+    only = parse("read_files", paths=("prices",), root=tmp_path, fileNamePattern="*.json")
+    assert only.format == "json"
+
+
 def test_an_unknown_format_is_refused_with_the_likely_one():
     with pytest.raises(FileFormatUnknownError, match="did you mean parquet"):
         cloud_files("parqet")
@@ -303,7 +319,8 @@ def test_a_path_may_be_an_option_and_must_be_somewhere():
         ("read_files", "alowOverwrites", "did you mean allowOverwrites"),
         ("xml", "rowTags", "did you mean rowTag"),
         ("avro", "avroSchem", "did you mean avroSchema"),
-        ("text", "xyzzy", "the options are"),
+        ("text", "xyzzy", "has no option 'xyzzy'"),
+        ("cloudfiles", "cloudFiles.xyzzy", r"no option 'cloudFiles\.xyzzy'"),
     ],
 )
 def test_an_option_that_does_not_exist_is_refused_with_the_likely_one(reader, option, meant):
@@ -312,6 +329,12 @@ def test_an_option_that_does_not_exist_is_refused_with_the_likely_one(reader, op
         given["cloudFiles__format"] = "csv"
     with pytest.raises(UnknownFileOptionError, match=meant):
         parse(reader, columns="a INT", **given)
+
+
+def test_a_place_that_can_not_be_reached_is_refused_before_anything_is_read():
+    with pytest.raises(FileLocationUnsupportedError) as error:
+        parse("csv", paths=("dbfs:/data",), columns="a INT")
+    assert error.value.where == SourceLocation("transformations/prices.py", 7)
 
 
 def test_an_option_of_another_format_is_passed_over():

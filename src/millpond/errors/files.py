@@ -19,9 +19,8 @@ class UnknownFileOptionError(MillpondError, ValueError):
     def from_option(
         cls, option: str, *, reader: str, known: Iterable[str], where: SourceLocation | None = None
     ) -> Self:
-        known = sorted(known, key=str.lower)
         meant = did_you_mean(option, known)
-        hint = f"did you mean {meant}?" if meant else f"the options are {', '.join(known)}"
+        hint = f"did you mean {meant}?" if meant else "correct its name, or leave it out"
         return cls(f"A read of {reader} has no option {option!r}.", hint=hint, where=where)
 
 
@@ -156,19 +155,21 @@ class FilesNotFoundError(MillpondError, FileNotFoundError):
     sqlstate = "42K03"
 
     @classmethod
-    def from_path(cls, path: str, *, resolved: str) -> Self:
+    def from_path(cls, path: str, *, resolved: str, where: SourceLocation | None = None) -> Self:
         looked = "" if resolved == path else f" (looked for {resolved})"
         return cls(
             f"There is no file or folder {path}{looked}.",
+            where=where,
             hint="correct the path, or make the folder before the update; a path that does not "
             "begin with / is taken from the project's folder",
         )
 
     @classmethod
-    def from_glob(cls, path: str, *, resolved: str) -> Self:
+    def from_glob(cls, path: str, *, resolved: str, where: SourceLocation | None = None) -> Self:
         looked = "" if resolved == path else f" (looked for {resolved})"
         return cls(
             f"Nothing matches {path}{looked}.",
+            where=where,
             hint="correct the pattern; in a name that has one of *?[]{} itself, write a "
             "backslash before it",
         )
@@ -181,15 +182,22 @@ class FileLocationUnsupportedError(MillpondError, NotImplementedError):
     sqlstate = "0A000"
 
     @classmethod
-    def from_scheme(cls, path: str, *, scheme: str, known: Iterable[str]) -> Self:
+    def from_scheme(
+        cls, path: str, *, scheme: str, known: Iterable[str], where: SourceLocation | None = None
+    ) -> Self:
         return cls(
             f"Files at {path} can't be reached: {scheme}: is no place that millpond reads.",
+            where=where,
             hint=f"name a local path, or one that begins with {shortened(known)}",
         )
 
     @classmethod
-    def from_parts(cls, path: str, *, form: str) -> Self:
-        return cls(f"{path} does not name a place that files lie in.", hint=f"write it as {form}")
+    def from_parts(cls, path: str, *, form: str, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"{path} does not name a place that files lie in.",
+            hint=f"write it as {form}",
+            where=where,
+        )
 
     @classmethod
     def from_move(cls, uri: str, *, to: str) -> Self:

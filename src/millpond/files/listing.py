@@ -45,7 +45,9 @@ def list_files(options: FileOptions, *, root: Path, first: bool = False) -> list
         store = store_for(location, options.store_options)
         files = list(_files_at(location, store, options))
         if not files and is_glob(location.path) and not options.streaming:
-            raise FilesNotFoundError.from_glob(path, resolved=location.shown)
+            raise FilesNotFoundError.from_glob(
+                path, resolved=location.shown, where=options.location
+            )
         found += files
     if len(options.paths) > 1 or is_glob(options.paths[0]):
         # Two paths, or two alternatives of one, may lead to one file.
@@ -73,7 +75,9 @@ def _below(
         if file is not None:
             yield file
     elif not is_glob(location.path):
-        raise FilesNotFoundError.from_path(location.text, resolved=location.shown)
+        raise FilesNotFoundError.from_path(
+            location.text, resolved=location.shown, where=options.location
+        )
 
 
 def _matching(location: Location, store: FileStore, options: FileOptions) -> Iterator[ListedFile]:

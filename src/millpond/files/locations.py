@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
+from millpond.errors import SourceLocation
 from millpond.errors.files import FileLocationUnsupportedError
 from millpond.files.globs import fixed_prefix
 
@@ -63,7 +64,7 @@ class Location:
         return self.prefix + quote_path(path)
 
 
-def locate(text: str, *, root: Path) -> Location:
+def locate(text: str, *, root: Path, where: SourceLocation | None = None) -> Location:
     """Read a path as the user wrote it.
 
     Raises:
@@ -77,13 +78,16 @@ def locate(text: str, *, root: Path) -> Location:
     scheme = match[1].lower()
     rest = text[match.end() :]
     if scheme == LOCAL:
-        return Location(LOCAL, "", _local_part(text, rest), text)
+        return Location(LOCAL, "", _local_part(text, rest, where), text)
     if scheme not in OBJECT_SCHEMES:
         known = ("file:/", *(f"{name}://" for name in OBJECT_SCHEMES))
-        raise FileLocationUnsupportedError.from_scheme(text, scheme=match[1], known=known)
+        raise FileLocationUnsupportedError.from_scheme(
+            text, scheme=match[1], known=known, where=where
+        )
     authority, _, key = rest.removeprefix("//").partition("/")
     if not authority or not rest.startswith("//"):
-        raise FileLocationUnsupportedError.from_parts(text, form=f"{scheme}://bucket/folder")
+        form = f"{scheme}://bucket/folder"
+        raise FileLocationUnsupportedError.from_parts(text, form=form, where=where)
     return Location(scheme, authority, f"/{key.lstrip('/')}", text)
 
 
@@ -110,11 +114,13 @@ def _quote_char(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogateescape"))
 
 
-def _local_part(text: str, rest: str) -> str:
+def _local_part(text: str, rest: str, where: SourceLocation | None) -> str:
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         if host not in {"", "localhost"} or not slash:
-            raise FileLocationUnsupportedError.from_parts(text, form="file:///folder/name")
+            raise FileLocationUnsupportedError.from_parts(
+                text, form="file:///folder/name", where=where
+            )
         rest = f"/{path}"
     # Spark takes a path in a URI as it stands; most other programs quote it. What is there tells.
     if _QUOTED.search(rest) and not os.path.lexists(fixed_prefix(rest)):

@@ -1,6 +1,6 @@
 """Reads the options of a read of files as the user wrote them into `FileOptions`.
 
-Done when the pipeline is read, before any file is looked at. What a format's own options may be
+Done when the pipeline is read, before any file is. What a format's own options may be
 is for the format to say; their names are checked here.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.errors import SourceLocation
@@ -21,6 +22,8 @@ from millpond.errors.files import (
     UnsupportedFileOptionError,
 )
 from millpond.files import known_options as known
+from millpond.files.listing import list_files
+from millpond.files.locations import locate
 from millpond.files.option_values import OptionValues
 from millpond.files.options import (
     DEFAULT_MAX_FILES,
@@ -59,6 +62,7 @@ def parse_options(
     parse_schema: Callable[[str], StructType],
     where: SourceLocation | None = None,
     infers_streams: bool = False,
+    root: Path | None = None,
 ) -> FileOptions:
     """Read what a read of files asks for.
 
@@ -68,6 +72,8 @@ def parse_options(
         columns: The user's columns, as DDL or JSON.
         parse_schema: Reads such text.
         infers_streams: Whether `spark.sql.streaming.schemaInference` is set.
+        root: What relative paths start from. Given it, `read_files` may leave the format out,
+            which is then told by the endings of the files that there are.
 
     Raises:
         MillpondError: There is no such option, or it has a value that it can't have.
@@ -79,9 +85,14 @@ def parse_options(
     where_to_look = tuple(paths) or ((given["path"],) if given.get("path") else ())
     if not where_to_look:
         raise FilesPathMissingError.from_reader(_reader(dialect, format), where=where)
-    file_format = _format(format, dialect, given, where_to_look, where)
+    for path in where_to_look:
+        locate(path, root=root or Path("/"), where=where)
+    name = format if dialect is Dialect.SPARK else given.get("format", "").strip()
+    if not name and dialect is Dialect.READ_FILES:
+        name = _told_format(given, where_to_look, root=root, where=where)
+    file_format = _known_format(name, dialect, where=where)
     values = OptionValues(given, _spellings(dialect, file_format), where)
-    _check_names(values, dialect, file_format)
+    _check_names(values, dialect, file_format, options)
     text = columns or (given.get("schema") if dialect is Dialect.READ_FILES else None)
     request = _Request(
         format=file_format,
@@ -121,6 +132,7 @@ def parse_options(
         store_options={
             name: text for name, text in given.items() if name.startswith(known.STORE_PREFIX)
         },
+        location=where,
     )
 
 
@@ -241,23 +253,36 @@ def _without_prefix(options: Mapping[str, str]) -> dict[str, str]:
     return plain | prefixed
 
 
-def _format(
-    reader: str,
-    dialect: Dialect,
+def _told_format(
     given: Mapping[str, str],
     paths: tuple[str, ...],
+    *,
+    root: Path | None,
     where: SourceLocation | None,
 ) -> str:
+    """The format that the paths tell, or the files there, or nothing."""
+    told = format_of_names(paths)
+    if told is not None or root is None:
+        return told or ""
+    values = OptionValues(given, {}, where)
+    looked_for = _Request("text", Dialect.READ_FILES, values, streaming=True, schema=None)
+    options = FileOptions(
+        format="text",
+        paths=paths,
+        streaming=True,
+        discovery=looked_for.discovery(),
+        location=where,
+    )
+    return format_of_names(file.name for file in list_files(options, root=root)) or ""
+
+
+def _known_format(name: str, dialect: Dialect, *, where: SourceLocation | None) -> str:
     option = {Dialect.CLOUD_FILES: "cloudFiles.format", Dialect.READ_FILES: "format"}.get(
         dialect, "format(...)"
     )
-    name = reader if dialect is Dialect.SPARK else given.get("format", "").strip()
-    if not name and dialect is Dialect.READ_FILES:
-        name = format_of_names(paths) or ""
     if not name:
         raise FileFormatUnknownError.from_missing(option=option, known=known.FORMATS, where=where)
-    lower = name.lower()
-    lower = known.FORMAT_ALIASES.get(lower, lower)
+    lower = known.FORMAT_ALIASES.get(name.lower(), name.lower())
     if lower not in known.FORMATS:
         raise FileFormatUnknownError.from_format(
             name, option=option, known=known.FORMATS, where=where
@@ -296,7 +321,9 @@ def _spellings(dialect: Dialect, file_format: str) -> dict[str, str]:
     return spelt | {name.lower(): f"cloudFiles.{name}" for name in prefixed}
 
 
-def _check_names(values: OptionValues, dialect: Dialect, file_format: str) -> None:
+def _check_names(
+    values: OptionValues, dialect: Dialect, file_format: str, options: Mapping[str, str]
+) -> None:
     if dialect is not Dialect.SPARK and not values.boolean("validateOptions", default=True):
         return
     of_auto_loader = {name.lower(): name for name in known.AUTO_LOADER}
@@ -309,15 +336,17 @@ def _check_names(values: OptionValues, dialect: Dialect, file_format: str) -> No
             continue
         if name not in values.spelt and name not in of_formats:
             plain = name.removeprefix(PREFIX)
+            is_prefixed = PREFIX + plain in options
+            shown = f"cloudFiles.{plain}" if is_prefixed else name
             if dialect is Dialect.SPARK and plain in of_auto_loader:
                 raise UnsupportedFileOptionError.from_option(
-                    name,
+                    shown,
                     instead=f'read with format("cloudFiles") and its option '
                     f"cloudFiles.{of_auto_loader[plain]}",
                     where=values.where,
                 )
             raise UnknownFileOptionError.from_option(
-                name,
+                shown,
                 reader=_reader(dialect, file_format),
                 known=values.spelt.values(),
                 where=values.where,

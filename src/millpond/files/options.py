@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from millpond.errors import SourceLocation
+
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
@@ -98,6 +100,7 @@ class FileOptions:
         format_options: The other options, of the format's reader; keys in lower case.
         store_options: Settings of the client of an object store, as Hadoop calls them, such as
             `fs.s3a.endpoint`; keys in lower case.
+        location: The line of user code that reads the files.
     """
 
     format: str
@@ -123,3 +126,4 @@ class FileOptions:
     mode: ParseMode = ParseMode.PERMISSIVE
     format_options: Mapping[str, str] = field(default_factory=dict)
     store_options: Mapping[str, str] = field(default_factory=dict)
+    location: SourceLocation | None = field(default=None, compare=False)
