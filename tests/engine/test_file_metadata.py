@@ -7,8 +7,9 @@ from pyspark.sql.types import StructType
 
 from millpond.definitions import Expectation, ExpectationAction
 from millpond.engine.protocol import EmptyInput, ParquetInput, PlanInput
+from millpond.engine.sqltext.source import QueryText
+from millpond.errors import MillpondError, SourceLocation
 from millpond.errors.engine import (
-    MillpondError,
     QueryAnalysisError,
     UnresolvedColumnError,
     UnsupportedReadError,
@@ -154,6 +155,15 @@ IN_SQL = {
         "SELECT * FROM (SELECT *, _metadata.file_name AS f FROM read_files('/c')) x WHERE f <> ''",
         "k c f",
         [(1, "p", "c.csv"), (2, "q", "c.csv")],
+    ),
+    "a subquery or CTE that gives it beside files": (
+        (
+            "WITH m AS (SELECT 5 AS _metadata), read_files AS (SELECT 1 AS i) "
+            "SELECT x.k, _metadata AS n FROM m CROSS JOIN read_files('/c') x "
+            "UNION ALL SELECT y.k, _metadata FROM (SELECT 6 AS _metadata) z CROSS JOIN read_files('/c') y"
+        ),
+        "k n",
+        [(1, 5), (1, 6), (2, 5), (2, 6)],
     ),
     "a CTE": (
         "WITH x AS (SELECT *, _metadata.file_size AS n FROM read_files('/c')) SELECT * FROM x",
@@ -559,11 +569,59 @@ def test_a_view_shows_no_more_than_it_selects(engine, bind, answer):
         answer(sql("SELECT _metadata.file_name FROM STREAM v"), binder)
 
 
+def test_arguments_of_a_text_and_other_names_for_its_columns_change_nothing(engine, spark, bind):
+    text = "SELECT DISTINCT *, _metadata.file_name AS f FROM STREAM read_files('/c') WHERE k > :k LIMIT 3"
+    found = plan(engine, python(lambda: spark.sql(text, args={"k": 1})))
+    assert engine.schema(found, bind).names == ["k", "c", "f"]
+    renamed = engine.renamed(found, ["p", "q", "r"])
+    assert engine.schema(renamed, bind).names == ["p", "q", "r"]
+    own = plan(engine, python(lambda: spark.read.csv("/own").select("*", sf.upper("_metadata"))))
+    assert engine.schema(engine.renamed(own, ["p", "q", "r"]), bind).names == ["p", "q", "r"]
+
+
+def test_a_read_is_bound_once(engine, bind):
+    asked = []
+
+    def binder(read):
+        asked.append(read)
+        return bind(read)
+
+    found = plan(engine, sql("SELECT *, _metadata.file_name AS f FROM read_files('/c')"))
+    engine.schema(found, binder)
+    assert len(asked) == 1
+
+
 def test_the_hidden_column_can_not_be_named(engine, bind):
     found = plan(engine, sql(f"SELECT {METADATA_COLUMN} FROM read_files('/a')"), bind)
     with pytest.raises(UnresolvedColumnError) as caught:
         engine.schema(found, bind)
     assert METADATA_COLUMN not in (caught.value.hint or "")
+
+
+def test_without_a_syntax_tree_files_are_found_and_metadata_is_refused(monkeypatch):
+    from sqlglot.errors import ParseError
+
+    from millpond.engine.sqltext import analysis as module
+
+    monkeypatch.setattr(module, "parse_query", lambda _text: ParseError("no tree"))
+
+    def analysed(text):
+        return module.analyse(QueryText(text, SourceLocation("a.sql", 1, 1)), can_read=bool)
+
+    found = analysed(
+        "SELECT a FROM STREAM(read_files('/a', header => true)) JOIN read_files('/c') y"
+    )
+    assert [(read.paths, read.streaming) for read in found.reads] == [
+        (("/a",), True),
+        (("/c",), False),
+    ]
+    assert " ".join(found.bound(["one", "two"]).split()) == (
+        "SELECT a FROM one AS `read_files` JOIN two y"
+    )
+    for text in ("SELECT _metadata.file_size", "SELECT x._metadata", "SELECT input_file_name()"):
+        with pytest.raises(UnsupportedReadError, match="only the engine can read"):
+            analysed(f"{text} FROM read_files('/a') x")
+    assert analysed("SELECT _metadata.a FROM t").reads[0].name == ("t",)
 
 
 REFUSED = {

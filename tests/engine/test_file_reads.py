@@ -334,6 +334,7 @@ REFUSED_IN_PYTHON = {
         lambda spark: spark.read.format("cloudFiles").load("/a"),
         UnsupportedReadError,
     ),
+    "orc": (lambda spark: spark.read.orc("/a"), UnsupportedReadError),
     "rate as a batch": (lambda spark: spark.read.format("rate").load(), UnsupportedReadError),
     "orc as a stream": (
         lambda spark: spark.readStream.format("orc").load("/a"),

@@ -9,7 +9,6 @@ from millpond.definitions import Expectation, ExpectationAction
 from millpond.engine.protocol import DeltaInput, EmptyInput, ParquetInput, PlanInput
 from millpond.errors.engine import (
     CyclicViewError,
-    PathNotFoundError,
     QueryAnalysisError,
     UnsupportedReadError,
 )
@@ -200,14 +199,6 @@ def test_columns_of_a_table_can_be_qualified_in_python(engine, spark, tmp_path):
     base = tables(engine, tmp_path, t=[{"k": 1}])
     query = python(lambda: spark.readStream.table("s.t").select("t.k"))
     assert staged(engine, tmp_path / "a", query, base)[1] == [(1,)]
-
-
-def test_orc_files_that_are_not_there_are_an_error(engine, spark, tmp_path):
-    path = str(tmp_path / "missing.orc")
-    found = plan(engine, python(lambda: spark.read.schema("k INT").orc(path)))
-    with pytest.raises(PathNotFoundError, match=r"missing\.orc") as caught:
-        engine.schema(found, None)
-    assert caught.value.where.file.endswith("test_inputs.py")
 
 
 def test_a_table_that_is_not_there_is_an_error(engine, tmp_path):

@@ -103,21 +103,6 @@ class UnsupportedReadError(MillpondError, NotImplementedError):
         return cls(f"{source} is not supported.", where=where, detail=detail, hint=instead)
 
 
-class PathNotFoundError(MillpondError, FileNotFoundError):
-    """A query reads files from a path at which there is nothing."""
-
-    error_class = "PATH_NOT_FOUND"
-    sqlstate = "42K03"
-
-    @classmethod
-    def of(cls, path: str, *, where: SourceLocation | None) -> Self:
-        return cls(
-            f"There is nothing at {path}.",
-            where=where,
-            hint="check the path; a relative one starts at the project folder",
-        )
-
-
 class UnsupportedStreamingOperationError(MillpondError, NotImplementedError):
     """A flow's query does something over a stream that no flow supports."""
 

@@ -15,7 +15,7 @@ from millpond.engine.connect.call_sites import site_of
 from millpond.engine.connect.functions import AGGREGATING
 from millpond.engine.connect.lateral_joins import generator_of
 from millpond.engine.connect.messages import input_relations, own_expressions
-from millpond.engine.connect.reads import FileRead, location_of
+from millpond.engine.connect.reads import location_of
 from millpond.engine.connect.subqueries import forms_in, is_total
 from millpond.engine.protocol import TableRead
 from millpond.engine.shapes import JoinType, Operator, OperatorKind, Rows, SubqueryForm
@@ -139,7 +139,7 @@ DECIDED_EXPRESSIONS = _PLAIN_EXPRESSIONS | {
     "extension",
 }
 # What a leaf of a plan reads.
-Source = TableRead | TextAnalysis | FileRead
+Source = TableRead | TextAnalysis
 _MAY_HOLD_QUERY = re.compile(r"\b(select|from|values|table)\b", re.IGNORECASE)
 
 

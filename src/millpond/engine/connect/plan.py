@@ -21,7 +21,7 @@ from millpond.engine.connect.lateral_joins import with_generators
 from millpond.engine.connect.lowering.in_plans import with_texts_lowered
 from millpond.engine.connect.messages import input_relations, leaves
 from millpond.engine.connect.operators import Source, describe
-from millpond.engine.connect.reads import FileRead, location_of, table_read
+from millpond.engine.connect.reads import location_of, table_read
 from millpond.engine.connect.view_rows import kept_rows
 from millpond.engine.protocol import (
     Binder,
@@ -51,8 +51,7 @@ class ConnectPlan:
 
     Attributes:
         subject: What messages call the query.
-        sources: For each leaf in order: a read, the text of a query, or files that the engine
-            reads by itself.
+        sources: For each leaf in order: a read, or the text of a query.
         is_streaming: Whether its rows are a stream.
         operators: What it does, step by step.
         findings: What was found out about operators with state, by their ids: the same for every
@@ -76,7 +75,7 @@ class ConnectPlan:
         for source in self.sources:
             if isinstance(source, TextAnalysis):
                 found.extend(source.reads)
-            elif isinstance(source, TableRead):
+            else:
                 found.append(source)
         return tuple(found)
 
@@ -251,10 +250,8 @@ class _Binding:
         for leaf, source in zip([*leaves(bound)], plan.sources, strict=True):
             if isinstance(source, TextAnalysis):
                 self._bind_text(leaf, source, above)
-            elif isinstance(source, TableRead):
-                self._bind_read(leaf, source, above)
             else:
-                self._bind_files(leaf, source)
+                self._bind_read(leaf, source, above)
         if keeping_state:
             streams = [stream_names(self._bound_to, read) for read in plan.reads]
             for relation in keeping_state:
@@ -277,14 +274,6 @@ class _Binding:
     def _has_own_metadata(self, plan: ConnectPlan) -> bool:
         asked = (read for read in plan.reads if read.metadata)
         return any(is_shadowed(read, self._bound_to(read)) for read in asked)
-
-    @staticmethod
-    def _bind_files(leaf: Any, files: FileRead) -> None:
-        files.check()
-        source = leaf.read.data_source
-        source.options.pop("path", None)
-        del source.paths[:]
-        source.paths.extend(files.paths)
 
     def _bind_text(self, leaf: Any, analysis: TextAnalysis, above: tuple[int, ...]) -> None:
         names = [self._placeholder() for _ in analysis.references]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from millpond.engine.connect.call_sites import site_of
 from millpond.engine.protocol import TableRead
 from millpond.errors import SourceLocation
 from millpond.errors.engine import (
-    PathNotFoundError,
     UnsupportedReadError,
     UnsupportedStreamingSourceError,
 )
@@ -32,32 +29,7 @@ def location_of(relation: Any) -> SourceLocation | None:
     return site.location if site else None
 
 
-@dataclass(frozen=True)
-class FileRead:
-    """Files that the engine reads by itself, such as `spark.read.csv(path)`.
-
-    Attributes:
-        paths: Absolute, or URLs.
-    """
-
-    paths: tuple[str, ...]
-    location: SourceLocation | None
-
-    def check(self) -> None:
-        """Raise where a file is not there: Sail takes a path of nothing for an empty table.
-
-        Raises:
-            PathNotFoundError: There is nothing at a path.
-        """
-        for path in self.paths:
-            url = urlsplit(path)
-            local = unquote(url.path) if url.scheme == "file" else path
-            is_pattern = any(char in local for char in "*?[{")
-            if url.scheme in {"", "file"} and not is_pattern and not Path(local).exists():
-                raise PathNotFoundError.of(path, where=self.location)
-
-
-def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead | FileRead:
+def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead:
     """What a relation of kind `read` reads.
 
     Raises:
@@ -72,9 +44,6 @@ def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> Tab
     format_name = (source.format or "delta").lower()
     if format_name == "delta":
         return _delta_path(relation)
-    if format_name == "orc" and not read.is_streaming:
-        options = _options(source.options)
-        return FileRead(_paths(relation, options), where)
     if format_name not in _FORMATS:
         if read.is_streaming:
             raise UnsupportedStreamingSourceError.of(f"The format {format_name}", where=where)
@@ -82,14 +51,14 @@ def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> Tab
             f"The format {format_name}",
             where=where,
             instead="read a table, a Delta path, or files of format "
-            + ", ".join(sorted({*FILE_READS, "orc"})),
+            + ", ".join(sorted(FILE_READS)),
         )
     if format_name in _STREAMS and not read.is_streaming:
+        instead = "read it with spark.readStream"
+        if format_name == "cloudfiles":
+            instead += ', or the files by their format: spark.read.format("csv").load(path)'
         raise UnsupportedReadError.of(
-            f"The format {source.format} in a batch read",
-            where=where,
-            instead="write spark.readStream, or the format of the files: "
-            'spark.read.format("csv").load(path)',
+            f"The format {source.format} in a batch read", where=where, instead=instead
         )
     return _other(relation, format_name, catalog=catalog, schema=schema)
 

@@ -172,6 +172,7 @@ class _Finder:
         self.edits: list[Edit] = []
         self._outline = outline
         self._tree = tree
+        self._ctes = {cte.alias.lower(): cte.this for cte in tree.find_all(exp.CTE)}
         self._source = source
         self._files = {each.name_start for each in references if each.read.is_files}
         self._aliases = {
@@ -202,7 +203,7 @@ class _Finder:
         while select is not None:
             sources = list(_sources(select))
             if names[0] == METADATA_NAME:
-                if any(_gives_metadata(each) for each in sources):
+                if any(map(self._gives_metadata, sources)):
                     return False
                 meant = [each for each in sources if _start(each) in self._files]
             else:
@@ -269,6 +270,13 @@ class _Finder:
         alias = self._aliases.get(-1 if start is None else start)
         return StarPart(alias or quoted(table.alias_or_name), start)
 
+    def _gives_metadata(self, source: exp.Expr) -> bool:
+        """Whether a subquery or CTE has a column of its own that is called so."""
+        inner = source.this if isinstance(source, exp.Subquery) else None
+        if isinstance(source, exp.Table) and _start(source) not in self._files:
+            inner = self._ctes.get(source.name.lower())
+        return isinstance(inner, exp.Query) and any(map(is_metadata, inner.named_selects))
+
     def _check_columns(self, table: exp.Expr) -> None:
         """Raise where the columns of a table are not those of the files."""
         alias = table.args.get("alias")
@@ -312,16 +320,6 @@ def _opened(source: exp.Expr) -> Iterator[exp.Expr]:
     if isinstance(source, exp.Table | exp.Subquery):
         for join in source.args.get("joins") or []:
             yield from _opened(join.this)
-
-
-def _gives_metadata(source: exp.Expr) -> bool:
-    """Whether a subquery has a column of its own that is called so."""
-    inner = source.this if isinstance(source, exp.Subquery) else None
-    return isinstance(inner, exp.Query) and any(map(is_metadata, _names(inner)))
-
-
-def _names(query: exp.Query) -> Collection[str]:
-    return query.named_selects
 
 
 def _own_stars(select: exp.Select) -> Iterator[exp.Star]:
