@@ -241,6 +241,20 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+class MissingRowTagError(MillpondError, ValueError):
+    """A read of XML does not say which elements are rows."""
+
+    error_class = "XML_ROW_TAG_MISSING"
+    sqlstate = "42KDF"
+
+    @classmethod
+    def in_read(cls) -> Self:
+        return cls(
+            "A read of XML files must say which elements are rows.",
+            hint="set the option rowTag to their name, such as book for <book>...</book>",
+        )
+
+
 class FileReaderMissingError(MillpondError, ImportError):
     """A format of files needs a package that is not installed."""
 

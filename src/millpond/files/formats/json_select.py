@@ -26,6 +26,7 @@ from millpond.files.formats.json_values import (
     untagged,
 )
 from millpond.files.formats.rescue import CORRUPT_RECORD, RescuedPart, rescued_sql
+from millpond.files.formats.text_values import TextValues
 from millpond.files.formats.typed_values import Value
 from millpond.files.options import ParseMode
 
@@ -37,13 +38,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JsonSelect:
-    """Reads records as columns."""
+    """Reads records as columns.
+
+    Attributes:
+        text_key: Where all values are texts: the field of the text of a value that has others.
+    """
 
     records: Records
     columns: StructType
     given: JsonOptions
     options: FileOptions
     connection: DuckDBPyConnection
+    text_key: str | None = None
 
     def sql(self) -> str:
         """The SELECT that a `Selection` wants."""
@@ -72,13 +78,16 @@ class JsonSelect:
 
     @cached_property
     def _values(self) -> JsonValues:
-        return JsonValues(
+        values = JsonValues(
             is_tagged=self._is_tagged,
             has_extreme_numbers=self.records.has_extreme_numbers,
             keeps_rest=self._keeps,
             case_sensitive=self.given.case_sensitive,
             formats=self.given.formats,
         )
+        if self.text_key is None:
+            return values
+        return TextValues(**vars(values), text_key=self.text_key)
 
     @cached_property
     def _keys(self) -> dict[str, list[str]]:
@@ -184,7 +193,8 @@ class JsonSelect:
             found.append(f"nullif(array_to_string({texts}, ','), '')")
         if self.records.has_rest:
             rest = self._raw(f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)")
-            found.append(f"nullif(trim({rest}, '{{}}'), '')")
+            inner = f"substr({rest}, 2, length({rest}) - 2)"
+            found.append(f"CASE WHEN {rest} LIKE '{{_%}}' THEN {inner} END")
         return found
 
     def _stop_or_drop(self) -> str:
