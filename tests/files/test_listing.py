@@ -27,6 +27,7 @@ from millpond.errors.files import (
     FilesUnreachableError,
     PartitionColumnTwiceError,
 )
+from millpond.files.globs import compiled
 from millpond.files.listed_file import ListedFile
 from millpond.files.listing import list_files
 from millpond.files.locations import locate, parse_uri, quote_path, unquote_path
@@ -181,6 +182,27 @@ def test_strict_globs(tmp_path, pattern):
     assert listed(tmp_path, pattern, discovery=SPARK, streaming=True) == STRICTLY[pattern]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "matching", "others"),
+    [
+        ("[b-[-]", ["-"], ["b", "["]),
+        ("[^-.\\]", ["a"], ["-", ".", "/"]),
+        ("[a-]", ["a", "-"], ["b"]),
+        ("[]a]", ["]", "a"], ["b"]),
+        ("[!]a]", ["b"], ["]", "a", "/"]),
+        ("[+-0]", ["+", "0"], ["1", "/"]),
+        ("[a", ["[a"], ["a"]),
+        ("{a", ["{a"], ["a"]),
+        ("a}", ["a}"], ["a"]),
+        ("{a,}", ["a", ""], [","]),
+        ("\\*\\{a,b}", ["*{a,b}"], ["x{a,b}"]),
+    ],
+)
+def test_odd_patterns(pattern, matching, others):
+    assert all(compiled(pattern).match(name) for name in matching)
+    assert not any(compiled(pattern).match(name) for name in others)
+
+
 # Patterns, paths, and whether they match loosely and strictly, as Databricks documents it.
 GLOBS = [
     ("a/b", "a/b/c/file.txt", True, True),
@@ -255,6 +277,16 @@ def test_a_glob_may_match_nothing_yet_in_a_stream_but_not_in_a_batch(tmp_path):
         assert listed(tmp_path, "x*/y", discovery=discovery, streaming=True) == []
         with pytest.raises(FilesNotFoundError, match="Nothing matches"):
             listed(tmp_path, "x*/y", discovery=discovery)
+
+
+def test_a_name_with_signs_of_a_pattern_is_found_where_nothing_matches_it(tmp_path):
+    write(tmp_path, "report[1].csv", "in{1}/p=1/a.csv")
+    assert listed(tmp_path, "report[1].csv", discovery=SPARK) == ["report[1].csv"]
+    for discovery in (STRICT, LOOSE):
+        assert listed(tmp_path, "in{1}", discovery=discovery) == ["in{1}/p=1/a.csv"]
+    assert columns_of(tmp_path, "in{1}/p=1/a.csv", path="in{1}").names == ["p"]
+    write(tmp_path, "report1.csv")
+    assert listed(tmp_path, "report[1].csv", discovery=SPARK) == ["report1.csv"]
 
 
 def test_an_empty_folder_has_no_files(tmp_path):

@@ -17,6 +17,7 @@ from millpond.errors.files import (
 )
 from millpond.files.option_parser import parse_options
 from millpond.files.options import CleanSource, Dialect, EvolutionMode, ParseMode
+from millpond.files.schema_hints import quoted_names
 
 TYPES = {"INT": IntegerType(), "STRING": StringType()}
 DAY_S = 24 * 3600.0
@@ -232,6 +233,39 @@ def test_hints_leave_the_schema_inferred():
     assert found.evolution is EvolutionMode.ADD_NEW_COLUMNS
 
 
+@pytest.mark.parametrize(
+    ("hints", "quoted"),
+    [
+        ("a INT, b STRING", "a INT, b STRING"),
+        ("user.dob DATE,m MAP<STRING, INT>", "`user.dob` DATE,m MAP<STRING, INT>"),
+        ("a.b.c: DECIMAL(10, 2) , `x y`.z INT", "`a.b.c`: DECIMAL(10, 2) , `x y.z` INT"),
+        ("s STRUCT<a: ARRAY<MAP<INT, STRUCT<x: INT, y: INT>>>, b: INT>, t.u INT COMMENT 'a, b.c'",)
+        * 2,
+        ("`a.b` INT, c DOUBLE", "`a.b` INT, c DOUBLE"),
+        ("", ""),
+    ],
+)
+def test_hints_may_name_nested_columns(hints, quoted):
+    assert quoted_names(hints) == quoted.replace("t.u", "`t.u`")
+
+
+def test_a_schema_that_can_not_be_read_says_where():
+    def fails(text):
+        raise FileFormatUnknownError.from_missing(option=text, known=())
+
+    with pytest.raises(FileFormatUnknownError) as error:
+        parse_options(
+            format="csv",
+            paths=("/data",),
+            options={},
+            columns="a NUMBER",
+            streaming=False,
+            parse_schema=fails,
+            where=SourceLocation("a.py", 1),
+        )
+    assert error.value.where == SourceLocation("a.py", 1)
+
+
 def test_mode_none_said_aloud_rescues_nothing_as_in_auto_loader():
     assert cloud_files(cloudFiles__schemaEvolutionMode="none").rescued_column is None
     rescue = cloud_files(cloudFiles__schemaEvolutionMode="rescue")
@@ -305,8 +339,9 @@ def test_a_stream_of_spark_needs_a_schema():
 
 def test_a_path_may_be_an_option_and_must_be_somewhere():
     assert parse("csv", paths=(), path="/data", streaming=False).paths == ("/data",)
-    with pytest.raises(FilesPathMissingError):
-        parse("csv", paths=(), streaming=False)
+    for paths in ((), ("",), ("/data", " ")):
+        with pytest.raises(FilesPathMissingError):
+            parse("csv", paths=paths, streaming=False)
 
 
 @pytest.mark.parametrize(

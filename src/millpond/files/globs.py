@@ -132,9 +132,23 @@ def _end_of_set(pattern: str, opening: int) -> int:
 
 def _set(members: str) -> str:
     negated = members[0] in "^!"
-    inside = re.sub(r"([\\\[\]^&~|])", r"\\\1", members[1:] if negated else members)
-    # A range the wrong way round matches nothing; `re` would not take it.
-    backwards = any(low > high for low, high in re.findall(r"([^\\])-([^\\])", inside))
-    if backwards:
-        return "." if negated else "(?!)"
-    return f"[{'^/' if negated else ''}{inside}]"
+    inside = members[1:] if negated else members
+    found: list[str] = []
+    index = 0
+    while index < len(inside):
+        low, dash, high = (
+            inside[index],
+            inside[index + 1 : index + 2],
+            inside[index + 2 : index + 3],
+        )
+        if dash == "-" and high:
+            # A range the wrong way round holds nothing; `re` would not take it.
+            if low <= high:
+                found.append(f"{re.escape(low)}-{re.escape(high)}")
+            index += 3
+        else:
+            found.append(re.escape(low))
+            index += 1
+    if negated:
+        return f"[^/{''.join(found)}]"
+    return f"(?!/)[{''.join(found)}]" if found else "(?!)"

@@ -44,6 +44,9 @@ def list_files(options: FileOptions, *, root: Path, first: bool = False) -> list
         location = locate(path, root=root)
         store = store_for(location, options.store_options)
         files = list(_files_at(location, store, options))
+        if not files and is_glob(location.path) and store.is_folder(location.path) is not None:
+            # Nothing matches, but something is called just so.
+            files = list(_below(location, location.path, store, options))
         if not files and is_glob(location.path) and not options.streaming:
             raise FilesNotFoundError.from_glob(
                 path, resolved=location.shown, where=options.location

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.errors import SourceLocation
+from millpond.errors import MillpondError, SourceLocation
 from millpond.errors.files import (
     FileFormatUnknownError,
     FilesPathMissingError,
@@ -36,6 +36,7 @@ from millpond.files.options import (
     FileOptions,
     ParseMode,
 )
+from millpond.files.schema_hints import quoted_names
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -82,8 +83,8 @@ def parse_options(
         format.lower(), Dialect.SPARK
     )
     given = _without_prefix(options) if dialect is not Dialect.SPARK else dict(options)
-    where_to_look = tuple(paths) or ((given["path"],) if given.get("path") else ())
-    if not where_to_look:
+    where_to_look = tuple(paths) or (given.get("path", ""),)
+    if not all(path.strip() for path in where_to_look):
         raise FilesPathMissingError.from_reader(_reader(dialect, format), where=where)
     for path in where_to_look:
         locate(path, root=root or Path("/"), where=where)
@@ -99,11 +100,11 @@ def parse_options(
         dialect=dialect,
         values=values,
         streaming=streaming,
-        schema=parse_schema(text) if text else None,
+        schema=_parsed(text, parse_schema, where=where),
     )
+    hints = _parsed(quoted_names(values.text("schemaHints") or ""), parse_schema, where=where)
     if streaming and dialect is Dialect.SPARK and not infers_streams:
         request.check_schema_of_stream()
-    hints = values.text("schemaHints")
     max_files = DEFAULT_MAX_FILES if dialect is not Dialect.SPARK else UNLIMITED_FILES
     clean, retention_s, move_to = request.clean_source(where_to_look)
     return FileOptions(
@@ -112,7 +113,7 @@ def parse_options(
         dialect=dialect,
         streaming=streaming,
         schema=request.schema,
-        schema_hints=parse_schema(hints) if hints and hints.strip() else None,
+        schema_hints=hints,
         infer_types=request.infers_types(),
         evolution=request.evolution(),
         rescued_column=request.rescued_column(),
@@ -243,6 +244,21 @@ class _Request:
         names = (*known.OF_FORMAT[self.format], "readerCaseSensitive", "columnNameOfCorruptRecord")
         wanted = {name.lower() for name in (*names, "timeZone")}
         return {name: text for name, text in self.values.given.items() if name in wanted}
+
+
+def _parsed(
+    text: str | None,
+    parse_schema: Callable[[str], StructType],
+    *,
+    where: SourceLocation | None,
+) -> StructType | None:
+    if text is None or not text.strip():
+        return None
+    try:
+        return parse_schema(text)
+    except MillpondError as error:
+        error.where = error.where or where
+        raise
 
 
 def _without_prefix(options: Mapping[str, str]) -> dict[str, str]:

@@ -107,8 +107,9 @@ def _depth(file: Location, base: Location, options: FileOptions) -> int | None:
     """How many folders of a file's path belong to what was named, or `None` if it is not in it."""
     if (file.scheme, file.authority) != (base.scheme, base.authority):
         return None
-    if not is_glob(base.path):
-        return _depth_of(file, base.path)
+    literal = _depth_of(file, base.path)
+    if literal is not None or not is_glob(base.path):
+        return literal
     if options.dialect is not Dialect.SPARK:
         return _depth_of(file, fixed_prefix(base.path))
     # In Spark, what a pattern matches is what was named.
