@@ -172,6 +172,13 @@ class KafkaCluster:
             raise self.failure(f"the offsets of {partition}", error.args[0]) from None
         return low, high
 
+    def check_answers(self) -> None:
+        """Raise unless a broker answers; does not poll."""
+        try:
+            self.consumer.list_topics(timeout=self.options.timeout_s)
+        except self._exception as error:
+            raise self.silence(reason=error.args[0].str()) from None
+
     def is_end(self, error: Any) -> bool:
         """Whether what comes in place of a message says that there are no more for now."""
         return bool(error.name() == "_PARTITION_EOF")

@@ -44,6 +44,7 @@ _WITHOUT_EFFECT = frozenset(
         "max.poll.records",
         "default.api.timeout.ms",
         "exclude.internal.topics",
+        "partition.assignment.strategy",
         "ssl.truststore.type",
         "ssl.keystore.type",
     }
@@ -58,7 +59,6 @@ _RENAMED = {
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
-    "sasl.oauthbearer.token.endpoint.url": "sasl.oauthbearer.token.endpoint.url",
 }
 _LOGINS = {
     "PlainLoginModule": {"username": "sasl.username", "password": "sasl.password"},
@@ -123,7 +123,7 @@ def _translated(
         )
     if name.endswith((".class", ".classes", ".class.name", ".providers")):
         raise UnsupportedSourceOptionError.from_option(PREFIX + name, instead=_JAVA, where=where)
-    if name in _WITHOUT_EFFECT or name == "partition.assignment.strategy":
+    if name in _WITHOUT_EFFECT:
         return {}
     if name == "sasl.jaas.config":
         return _login(value, where=where)
