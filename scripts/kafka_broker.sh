@@ -27,9 +27,9 @@ mvn --quiet --batch-mode -Dstyle.color=never --strict-checksums --file scripts/k
   "$plugin:copy-dependencies" -DincludeScope=runtime -DoutputDirectory="$target/jars"
 cd "$target/jars"
 if command -v sha256sum >/dev/null 2>&1; then
-  sha256sum --quiet --check "$sums"
+  sha256sum --quiet --strict --check "$sums"
 else
-  shasum -a 256 --quiet --check "$sums"
+  shasum -a 256 --quiet --strict --check "$sums"
 fi
 if [ "$(find . -name '*.jar' | wc -l)" -ne "$(wc -l <"$sums")" ]; then
   echo "Maven brought files that scripts/kafka/SHA256SUMS does not name." >&2

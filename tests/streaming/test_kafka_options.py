@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from millpond.engine.protocol import TableRead
 from millpond.errors import SourceLocation
 from millpond.errors.sources import (
     InvalidSourceOptionError,
@@ -15,7 +14,7 @@ from millpond.errors.sources import (
     UnsupportedSourceOptionError,
 )
 from millpond.streaming.kafka_options import EARLIEST, LATEST, KafkaOptions, Place, Subscription
-from millpond.streaming.kafka_source import KafkaSource, kafka_source
+from millpond.streaming.kafka_source import KafkaSource
 
 WHERE = SourceLocation("flow.py", 7)
 BASE = {"bootstrapservers": "one:9092", "subscribe": "orders"}
@@ -262,8 +261,7 @@ def test_a_value_that_the_client_refuses_is_an_error_of_the_option():
 
 def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    source = kafka_source(TableRead(format="kafka", options=BASE, streaming=True, location=WHERE))
     with pytest.raises(KafkaPackageMissingError) as caught:
-        source.latest_offset()
+        KafkaSource(parse()).latest_offset()
     assert "pip install 'millpond[kafka]'" in caught.value.hint
     assert caught.value.where == WHERE

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from millpond.engine.protocol import EmptyInput, Input, ParquetInput, TableRead
+from millpond.engine.protocol import EmptyInput, Input, ParquetInput
 from millpond.errors.sources import (
     InvalidSourceOptionError,
     KafkaDataLossError,
@@ -26,18 +26,9 @@ from millpond.streaming.kafka_options import (
     Place,
 )
 from millpond.streaming.kafka_rows import Span, write_messages
-from millpond.streaming.source import DataSize, Offset, StreamSource
+from millpond.streaming.source import DataSize, Offset
 
 Offsets = dict[Partition, int]
-
-
-def kafka_source(read: TableRead) -> StreamSource:
-    """The source for a streaming read of Kafka; contacts no broker.
-
-    Raises:
-        MillpondError: An option is unknown, or its value does not fit.
-    """
-    return KafkaSource(KafkaOptions.parse(read.options, streaming=True, where=read.location))
 
 
 def kafka_rows(options: KafkaOptions, *, folder: Path) -> Input:
