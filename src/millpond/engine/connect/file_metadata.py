@@ -19,7 +19,7 @@ from millpond.engine.connect.operators import Source
 from millpond.engine.connect.reads import location_of
 from millpond.engine.protocol import EmptyInput, Input, ParquetInput, TableRead
 from millpond.engine.sqltext.analysis import TextAnalysis
-from millpond.engine.sqltext.blocks import outline
+from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.file_metadata import (
     FILE_NAME_FUNCTION,
     FILE_PATH,
@@ -29,6 +29,7 @@ from millpond.engine.sqltext.file_metadata import (
 from millpond.engine.sqltext.source import Edit, apply_edits
 from millpond.errors import SourceLocation
 from millpond.errors.engine import UnsupportedReadError
+from millpond.errors.names import InvalidNameError
 from millpond.files.metadata import METADATA_COLUMN, METADATA_NAME
 from millpond.names import split_name
 from millpond.sql.tokens import identifier_value, scan
@@ -55,6 +56,7 @@ _HANDING_ON = frozenset(
         "replace",
         "subquery_alias",
         "join",
+        "lateral_join",
         "collect_metrics",
     }
 )
@@ -153,7 +155,7 @@ class _Carrying:
         self._check_stars(relation)
         if kind == "project":
             return _project(relation, wanted=wanted)
-        if kind == "join" and node.join_type in _HALF_JOINS:
+        if kind == "lateral_join" or (kind == "join" and node.join_type in _HALF_JOINS):
             given = given[:1]
         if kind not in _HANDING_ON or not any(given) or _defines(kind, node):
             return False
@@ -243,15 +245,33 @@ def _expressions_name(relation: Any) -> Iterator[bool]:
     for expression in own_expressions(relation):
         match expression.WhichOneof("expr_type"):
             case "unresolved_attribute":
-                name = expression.unresolved_attribute.unparsed_identifier
-                yield METADATA_NAME in (part.lower() for part in split_name(name))
+                yield any(map(is_metadata, _attribute_parts(expression)))
             case "unresolved_star":
-                yield METADATA_NAME in expression.unresolved_star.unparsed_target.lower()
+                yield any(map(is_metadata, _target_parts(expression)))
             case "expression_string":
                 text = expression.expression_string.expression
                 yield names_metadata(outline(text), 0, len(text))
             case "unresolved_function" | "call_function" as kind:
                 yield getattr(expression, kind).function_name.lower() == FILE_NAME_FUNCTION
+
+
+def _attribute_parts(expression: Any) -> tuple[str, ...]:
+    return _parts(expression.unresolved_attribute.unparsed_identifier)
+
+
+def _target_parts(expression: Any) -> tuple[str, ...]:
+    """The name before the dot and star of a star."""
+    return _parts(expression.unresolved_star.unparsed_target.removesuffix(".*"))
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """The parts of a name; of one that can't be read, none: the engine says what is wrong."""
+    if METADATA_NAME not in name.lower():
+        return ()
+    try:
+        return split_name(name)
+    except InvalidNameError:
+        return ()
 
 
 def _name_paths(relation: Any) -> None:
@@ -290,27 +310,25 @@ def _path() -> Any:
 def _has_inner_star(expression: Any) -> bool:
     """Whether a star stands inside an expression, where it would give `_metadata` as well."""
     kind = expression.WhichOneof("expr_type")
-    if kind == "unresolved_function" and expression.unresolved_function.function_name != "count":
-        return any(map(_is_star, expression.unresolved_function.arguments))
+    if kind == "unresolved_function":
+        function = expression.unresolved_function
+        counts_rows = function.function_name.lower() == "count" and not function.is_distinct
+        return not counts_rows and any(map(_is_star, function.arguments))
     if kind != "expression_string":
         return False
     found = outline(expression.expression_string.expression)
-    opened = [""]
-    for index, token in enumerate(found.tokens):
-        if token.word == "(":
-            opened.append(found.word(index - 1))
-        elif token.word == ")":
-            opened.pop()
-        elif token.word == "*" and found.word(index - 1) in {"(", ",", "."}:
-            before = found.tokens[index - 2] if index > 1 else None
-            of_table = (
-                found.word(index - 1) != "."
-                or before is None
-                or not is_metadata(identifier_value(before))
-            )
-            if of_table and len(opened) > 1 and opened[-1] != "COUNT":
-                return True
-    return False
+    return any(_is_inner_star(found, index) for index in range(len(found.tokens)))
+
+
+def _is_inner_star(found: Outline, index: int) -> bool:
+    """Whether a star in a text is an argument, and neither a product nor `count(*)`."""
+    if found.word(index) != "*" or found.word(index + 1) not in {")", ","}:
+        return False
+    before = found.word(index - 1)
+    if before == "." and index > 1:
+        return not is_metadata(identifier_value(found.tokens[index - 2]))
+    counts_rows = found.word(index - 2) == "COUNT" and found.word(index + 1) == ")"
+    return before in {",", "DISTINCT"} or (before == "(" and not counts_rows)
 
 
 def _is_star(expression: Any) -> bool:
@@ -319,7 +337,7 @@ def _is_star(expression: Any) -> bool:
         case "unresolved_regex":
             return True
         case "unresolved_star":
-            return METADATA_NAME not in expression.unresolved_star.unparsed_target.lower()
+            return not any(map(is_metadata, _target_parts(expression)))
         case "expression_string":
             tokens = [*scan(expression.expression_string.expression)]
             words = [token.word for token in tokens]
@@ -336,7 +354,7 @@ def _output_name(expression: Any) -> str:
         case "alias":
             return str(expression.alias.name[0])
         case "unresolved_attribute":
-            return str(split_name(expression.unresolved_attribute.unparsed_identifier)[-1])
+            return (_attribute_parts(expression) or ("",))[-1]
         case "expression_string":
             tokens = [*scan(expression.expression_string.expression)]
             return identifier_value(tokens[-1]) if tokens else ""
