@@ -61,5 +61,5 @@ lock: $(READY)  ## Write requirements/lock.txt anew from lock.in.
 	  --output-file requirements/lock.txt requirements/lock.in
 
 clean:  ## Remove everything that the other targets made.
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) .build .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -rf examples/wanderbricks/pipeline-storage examples/flights/pipeline-storage

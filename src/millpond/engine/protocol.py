@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SEQUENCE_COLUMN = "__millpond_sequence"
 EXPECTATION_COLUMN = "__millpond_expectation_{index}"
 # Formats of `TableRead` that are no files.
-_NO_FILES = frozenset({"rate", "kafka"})
+_NO_FILES = frozenset({"rate", "rate-micro-batch", "kafka"})
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class TableRead:
         name: The parts of the name as written, one to three, or empty where there is none.
         path: The location for `format("delta").load(path)` and ``delta.`path` ``.
         format: Of what is no table, in lower case: `csv`, `json`, `parquet`, `avro`, `text`, `xml`,
-            `binaryfile`, `cloudfiles`, `read_files`, `rate`, `kafka`. `None` for a table.
+            `binaryfile`, `cloudfiles`, `read_files`, `rate`, `rate-micro-batch`, `kafka`. `None` for a table.
         paths: Locations of files, as written.
         columns: The columns that the user gives for files, as DDL or JSON.
         streaming: Whether it is read as a stream.
@@ -56,7 +56,7 @@ class TableRead:
     paths: tuple[str, ...] = ()
     columns: str | None = None
     streaming: bool = False
-    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
     location: SourceLocation | None = None
     catalog: str | None = None
     schema: str | None = None

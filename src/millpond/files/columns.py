@@ -20,11 +20,13 @@ class FileColumns:
         schema: All that a star gives, in order.
         of_folders: Names of those whose values stand in the names of folders.
         rescued: The name of the one that keeps values that did not fit, or `None`.
+        has_metadata: Whether an engine gets `_metadata` beside them.
     """
 
     schema: StructType
     of_folders: frozenset[str] = field(default_factory=frozenset)
     rescued: str | None = None
+    has_metadata: bool = True
 
     @cached_property
     def inside(self) -> StructType:
@@ -36,7 +38,8 @@ class FileColumns:
 
     @cached_property
     def input_schema(self) -> StructType:
-        """The columns as an engine gets them: with `_metadata`."""
+        """The columns as an engine gets them."""
         from pyspark.sql.types import StructType
 
-        return StructType([*self.schema.fields, metadata_field()])
+        hidden = [metadata_field()] if self.has_metadata else []
+        return StructType([*self.schema.fields, *hidden])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 
-@dataclass(frozen=True)
-class ListedFile:
-    """One version of a file.
+class ListedFile(NamedTuple):
+    """One version of a file; there may be a hundred thousand of them.
 
     Attributes:
         uri: The absolute location as Spark writes it in `_metadata.file_path`, such as

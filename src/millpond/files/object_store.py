@@ -10,7 +10,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ _VARIABLES = (
     "AZURE_STORAGE_ACCOUNT_KEY",
     "AZURE_STORAGE_KEY",
     "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_SAS_KEY",
     "GOOGLE_APPLICATION_CREDENTIALS",
 )
 
@@ -117,7 +118,9 @@ class ObjectStoreFiles:
         # those apart that have one size and one second.
         def version() -> ListedFile | None:
             found = self.stat(uri)
-            return None if found is None else replace(found, etag=self._tag(path))
+            if found is None:
+                return None
+            return ListedFile(uri, found.size_bytes, found.modified_ns, self._tag(path))
 
         def copy() -> None:
             with (
@@ -203,12 +206,13 @@ def _file_system(scheme: str, account: str, of_client: frozenset[tuple[str, str]
 
     settings = dict(of_client)
     if scheme == "gs":
-        return fs.GcsFileSystem()
+        # It would try for a quarter of an hour, and for as long to find credentials.
+        return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=60))
     if scheme.startswith("abfs"):
         return fs.AzureFileSystem(
             account_name=account,
             account_key=_first(settings, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
-            sas_token=settings.get("AZURE_STORAGE_SAS_TOKEN"),
+            sas_token=_first(settings, "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"),
         )
     return fs.S3FileSystem(**_s3_arguments(settings))
 

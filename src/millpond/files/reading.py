@@ -169,7 +169,8 @@ class _Group:
         names = [FILE_INDEX, METADATA_COLUMN, "__path", *self._folder_names()]
         beside = f"(VALUES {values}) AS file ({', '.join(map(quote, names))})"
         shown = [self._column(field.name) for field in self._columns.schema.fields]
-        shown.append(f"file.{quote(METADATA_COLUMN)}")
+        if self._columns.has_metadata:
+            shown.append(f"file.{quote(METADATA_COLUMN)}")
         join = (
             f"JOIN {beside} USING ({quote(FILE_INDEX)})"
             if len(files) > 1

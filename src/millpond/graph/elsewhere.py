@@ -10,6 +10,7 @@ from millpond.engine.protocol import Input, TableRead
 from millpond.errors.sources import SourceNeedsStreamingError
 from millpond.storage import Store
 from millpond.streaming import StreamSource
+from millpond.streaming.kafka_cluster import KafkaCluster
 from millpond.streaming.kafka_options import KafkaOptions
 from millpond.streaming.kafka_source import KafkaSource, kafka_rows
 from millpond.streaming.rate_source import rate_schema, rate_source
@@ -32,7 +33,9 @@ class KafkaRead:
             MillpondError: An option is unknown, or its value does not fit.
         """
         options = KafkaOptions.parse(read.options, streaming=read.streaming, where=read.location)
-        return cls(options)
+        with KafkaCluster(options):
+            # The client knows which of its settings there are.
+            return cls(options)
 
     @property
     def name(self) -> str:
@@ -43,14 +46,22 @@ class KafkaRead:
         return self.options.schema
 
     def stream(
-        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+        self,
+        *,
+        folder: Path,
+        store: Store,
+        name: str,
+        flow: str,
+        has_metadata: bool,
+        follows_removals: bool,
     ) -> StreamSource:
         """The topics as the source of a stream, which keeps nothing but its offsets."""
-        del folder, store, name, flow, follows_removals
+        del folder, store, name, flow, has_metadata, follows_removals
         return KafkaSource(self.options)
 
-    def rows(self, *, folder: Path) -> Input:
+    def rows(self, *, folder: Path, has_metadata: bool) -> Input:
         """All messages that there are now."""
+        del has_metadata
         return kafka_rows(self.options, folder=folder)
 
 
@@ -79,17 +90,24 @@ class RateRead:
         return rate_schema()
 
     def stream(
-        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+        self,
+        *,
+        folder: Path,
+        store: Store,
+        name: str,
+        flow: str,
+        has_metadata: bool,
+        follows_removals: bool,
     ) -> StreamSource:
         """The rows as the source of a stream, which keeps nothing but its offsets."""
-        del folder, store, name, flow, follows_removals
+        del folder, store, name, flow, has_metadata, follows_removals
         return rate_source(self.read)
 
-    def rows(self, *, folder: Path) -> Input:
+    def rows(self, *, folder: Path, has_metadata: bool) -> Input:
         """All rows are more than there can be.
 
         Raises:
             SourceNeedsStreamingError: Always.
         """
-        del folder
+        del folder, has_metadata
         raise SourceNeedsStreamingError.from_format(self.name, where=self.read.location)

@@ -36,7 +36,14 @@ class ExternalSource(Protocol):
     def schema(self) -> StructType: ...
 
     def stream(
-        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+        self,
+        *,
+        folder: Path,
+        store: Store,
+        name: str,
+        flow: str,
+        has_metadata: bool,
+        follows_removals: bool,
     ) -> StreamSource:
         """The source of a stream.
 
@@ -44,11 +51,12 @@ class ExternalSource(Protocol):
             folder: For what it keeps beside the checkpoint's offsets.
             name: What to call it in messages.
             flow: The flow that reads it.
+            has_metadata: Whether the flow asks for `_metadata`.
             follows_removals: Whether what is gone from it is told of.
         """
         ...
 
-    def rows(self, *, folder: Path) -> Input:
+    def rows(self, *, folder: Path, has_metadata: bool) -> Input:
         """All rows that there are now, in files below `folder`."""
         ...
 

@@ -81,30 +81,38 @@ class FileRead:
         return self.columns.input_schema
 
     def stream(
-        self, *, folder: Path, store: Store, name: str, flow: str, follows_removals: bool = False
+        self,
+        *,
+        folder: Path,
+        store: Store,
+        name: str,
+        flow: str,
+        has_metadata: bool,
+        follows_removals: bool,
     ) -> StreamSource:
         """The files as the source of a stream."""
         access = FileAccess(
             options=self.options,
-            columns=self.columns,
+            columns=replace(self.columns, has_metadata=has_metadata),
             list=partial(list_files, self.options, root=self.root),
             widen=self._widen,
             follows_removals=follows_removals,
         )
         return FileSource(access, folder=folder, store=store, name=name, flow=flow)
 
-    def rows(self, *, folder: Path) -> Input:
+    def rows(self, *, folder: Path, has_metadata: bool) -> Input:
         """The rows of all files that there are now.
 
         Raises:
             FilesUnreadableError: Some can't be read.
         """
-        mode = EvolutionMode.RESCUE if self.columns.rescued else EvolutionMode.NONE
+        columns = replace(self.columns, has_metadata=has_metadata)
+        mode = EvolutionMode.RESCUE if columns.rescued else EvolutionMode.NONE
         options = replace(self.options, evolution=mode)
         files = list_files(options, root=self.root)
-        read = read_files(files, options, self.columns, folder=folder)
+        read = read_files(files, options, columns, folder=folder)
         if read.changed:
-            again = read_files(read.changed, options, self.columns, folder=folder)
+            again = read_files(read.changed, options, columns, folder=folder)
             read.parquet += again.parquet
             read.failed |= again.failed | {
                 file.uri: "it changes while it is read" for file in again.changed
@@ -116,7 +124,7 @@ class FileRead:
             raise FilesUnreadableError.from_files(
                 self.name, reasons=failed, where=self.read.location
             )
-        return ParquetInput(tuple(map(str, read.parquet)), self.schema)
+        return ParquetInput(tuple(map(str, read.parquet)), columns.input_schema)
 
     def _widen(self, more: StructType) -> None:
         """Keep new columns for the next update."""

@@ -39,6 +39,7 @@ class StreamRead:
         path: Folder of the Delta table; `None` for what is no table.
         options: Reader options, keys in lower case.
         external: What it is where it is no table.
+        has_metadata: Whether the query asks for `_metadata` of it.
     """
 
     source: str
@@ -46,6 +47,7 @@ class StreamRead:
     options: Mapping[str, str]
     path: Path | None = None
     external: ExternalSource | None = None
+    has_metadata: bool = False
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,14 @@ class _Resolver:
                 inputs[external.name] = None
                 if read.streaming:
                     key = stream_key(read, None)
-                    streams[key] = StreamRead(external.name, key, read.options, external=external)
+                    stream = StreamRead(
+                        external.name,
+                        key,
+                        read.options,
+                        external=external,
+                        has_metadata=read.metadata,
+                    )
+                    streams[key] = _together(streams.get(key), stream)
                 continue
             source = self._catalog.find(read, reader=reader)
             inputs[source.name] = None
@@ -265,7 +272,7 @@ class _Resolver:
                     _check_view_read(found, read, reader=reader)
                     upstream |= found.upstream
                     for stream in found.flows[0].streams:
-                        streams[stream.key] = stream
+                        streams[stream.key] = _together(streams.get(stream.key), stream)
                     continue
                 upstream.add(found.key)
                 path = self._catalog.table_path(found.dataset)
@@ -276,6 +283,12 @@ class _Resolver:
                 key = stream_key(read, path)
                 streams[key] = StreamRead(source.name, key, read.options, path=path)
         return _numbered(streams.values()), tuple(inputs), frozenset(upstream)
+
+
+def _together(known: StreamRead | None, stream: StreamRead) -> StreamRead:
+    """One stream for two reads of it, with all that either asks of it."""
+    has_metadata = stream.has_metadata or (known is not None and known.has_metadata)
+    return dataclasses.replace(stream, has_metadata=has_metadata)
 
 
 def _numbered(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:

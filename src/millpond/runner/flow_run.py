@@ -122,6 +122,7 @@ class FlowRun:
                 store=self.store,
                 name=stream.source,
                 flow=flow.name,
+                has_metadata=stream.has_metadata,
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
             )
         assert stream.path is not None

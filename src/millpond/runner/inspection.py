@@ -88,7 +88,8 @@ def read_events(project: Project, update: str | None = None) -> list[Event]:
 
 def _bind(loaded: LoadedProject, read: TableRead, *, folder: Path, store: Store) -> Input:
     if read.format is not None:
-        return loaded.external.find(read).rows(folder=folder / uuid.uuid4().hex)
+        own = folder / uuid.uuid4().hex
+        return loaded.external.find(read).rows(folder=own, has_metadata=read.metadata)
     source = loaded.catalog.find(read, reader="The query")
     if not isinstance(source, PipelineSource):
         return table_input(source.path, read, folder=folder, store=store)

@@ -13,18 +13,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files import ListedFile
 from millpond.storage import Store
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 # So many entries stay beside the summary: batches of a restored table may have to run again.
 ENTRIES_KEPT = 100
-# So many entries are read one by one before they are summed up.
+# So many entries, or files in them, are read one by one before they are summed up.
 _ENTRIES_APART = 50
+_FILES_APART = 5000
 _ENTRY = re.compile(r"(\d+)\.json\Z")
-_VERSION = {"uri": "string", "size_bytes": "int64", "modified_ns": "int64", "etag": "string"}
+_VERSION = {"size_bytes": "int64", "modified_ns": "int64", "etag": "string"}
 _SUMMARY = re.compile(r"until-(\d+)\.parquet\Z")
 
 
@@ -85,6 +89,9 @@ class FileLog:
     def __init__(self, folder: Path, store: Store) -> None:
         self.folder = folder
         self._store = store
+        self._seen: SeenFiles | None = None
+        self._seen_until = self._summed = 0
+        self._files_apart = 0
 
     def read(self, number: int) -> Entry:
         """One entry.
@@ -109,8 +116,8 @@ class FileLog:
     def write(self, number: int, entry: Entry) -> None:
         """Write an entry ahead, over one that no batch was planned for; durable on return."""
         value = {
-            "files": [_row(file) for file in entry.files],
-            "removed": [_row(file) for file in entry.removed],
+            "files": entry.files,
+            "removed": entry.removed,
             "written_ms": entry.written_ms,
             "skipped": entry.is_skipped,
         }
@@ -135,28 +142,34 @@ class FileLog:
             raise CheckpointUnreadableError.from_file(path, reason=str(error)) from error
 
     def seen(self, *, until: int) -> SeenFiles:
-        """All that the entries up to one leave as read; also sums them up where they are many.
+        """All that the entries up to one leave as read. The next call may change it.
 
         Args:
             until: The last entry that a batch was planned for.
         """
-        names = self._store.list(self.folder)
-        summed = max((number for number in _numbers(names, _SUMMARY) if number <= until), default=0)
-        seen = self._summary(summed) if summed else SeenFiles()
-        for number in range(summed + 1, until + 1):
-            seen.apply(self.read(number), self.left(number))
-        return seen
+        if self._seen is None or self._seen_until > until:
+            names = self._store.list(self.folder)
+            summed = (number for number in _numbers(names, _SUMMARY) if number <= until)
+            self._seen_until = self._summed = max(summed, default=0)
+            self._seen = self._summary(self._summed) if self._summed else SeenFiles()
+            self._files_apart = 0
+        while self._seen_until < until:
+            entry = self.read(self._seen_until + 1)
+            self._seen.apply(entry, self.left(self._seen_until + 1))
+            self._files_apart += len(entry.files)
+            self._seen_until += 1
+        return self._seen
 
-    def sum_up(self, seen: SeenFiles, *, until: int) -> None:
-        """Write a summary if many entries were planned since the last, and remove old entries.
+    def sum_up(self, *, until: int) -> None:
+        """Write a summary if much was read since the last, and remove old entries.
 
         Args:
-            seen: What `seen(until=until)` gave. The batches of all these entries are committed.
+            until: The last entry that a batch was planned for; all these batches are committed.
         """
-        names = self._store.list(self.folder)
-        summed = max(_numbers(names, _SUMMARY), default=0)
-        if until - summed < _ENTRIES_APART:
+        seen = self.seen(until=until)
+        if until - self._summed < _ENTRIES_APART and self._files_apart < _FILES_APART:
             return
+        names = self._store.list(self.folder)
         self._store.put(self.folder / f"until-{until}.parquet", _to_parquet(seen))
         for number in _numbers(names, _SUMMARY):
             self._store.remove(self.folder / f"until-{number}.parquet")
@@ -183,10 +196,6 @@ def _numbers(names: Sequence[str], pattern: re.Pattern[str]) -> list[int]:
     return [int(match[1]) for name in names if (match := pattern.match(name))]
 
 
-def _row(file: ListedFile) -> list[Any]:
-    return [file.uri, file.size_bytes, file.modified_ns, file.etag]
-
-
 def _json(value: Mapping[str, Any] | Sequence[str]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
@@ -195,29 +204,37 @@ def _to_parquet(seen: SeenFiles) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns: dict[str, pa.Array] = {}
-    for prefix, files in (("", seen.files), ("newest_", seen.newest)):
-        found = [files.get(uri) for uri in seen.newest]
+    uris = list(seen.newest)
+    # Of most files the version that was read last is the newest as well.
+    files = [seen.files.get(uri) for uri in uris]
+    newest = [
+        None if file is seen.newest[uri] else seen.newest[uri]
+        for uri, file in zip(uris, files, strict=True)
+    ]
+    columns = {"uri": pa.array(uris, "string")}
+    for prefix, versions in (("", files), ("newest_", newest)):
         for name, kind in _VERSION.items():
-            values = [None if file is None else getattr(file, name) for file in found]
+            values = [None if file is None else getattr(file, name) for file in versions]
             columns[prefix + name] = pa.array(values, kind)
-    columns["read_ms"] = pa.array(map(seen.read_ms.get, seen.newest), "int64")
+    columns["read_ms"] = pa.array(map(seen.read_ms.get, uris), "int64")
     data = io.BytesIO()
     pq.write_table(pa.table(columns), data, compression="zstd")
     return data.getvalue()
 
 
 def _of_parquet(data: bytes) -> SeenFiles:
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    columns = pq.read_table(io.BytesIO(data)).to_pydict()
-    seen = SeenFiles()
-    for prefix, files in (("", seen.files), ("newest_", seen.newest)):
-        versions = zip(*(columns[prefix + name] for name in _VERSION), strict=True)
-        files.update((uri, ListedFile(uri, *rest)) for uri, *rest in versions if uri is not None)
-    seen.read_ms = {
-        uri: read_ms
-        for uri, read_ms in zip(columns["newest_uri"], columns["read_ms"], strict=True)
-        if read_ms is not None
-    }
-    return seen
+    table = pq.read_table(io.BytesIO(data))
+    here = table.filter(pc.field("size_bytes").is_valid())
+    others = table.filter(pc.field("newest_size_bytes").is_valid())
+    files = _versions(here, "")
+    read_ms = dict(zip(files, here["read_ms"].to_pylist(), strict=True))
+    return SeenFiles(files, read_ms, {**files, **_versions(others, "newest_")})
+
+
+def _versions(table: pa.Table, prefix: str) -> dict[str, ListedFile]:
+    values = [table["uri"], *(table[prefix + name] for name in _VERSION)]
+    files = map(ListedFile._make, zip(*(column.to_pylist() for column in values), strict=True))
+    return {file.uri: file for file in files}

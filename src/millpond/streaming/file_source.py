@@ -130,9 +130,7 @@ class FileSource:
             self._gone = deque(self._removed(number))
         waiting = self._waiting
         if not number and self.starts_midway:
-            self._log.write(
-                1, Entry(tuple(waiting), written_ms=_now_ms(), is_skipped=True)
-            )
+            self._log.write(1, Entry(tuple(waiting), written_ms=_now_ms(), is_skipped=True))
             waiting.clear()
             return _offset(1)
         if not waiting and not self._gone:
@@ -189,7 +187,7 @@ class FileSource:
         """
         if self._last:
             seen = self._log.seen(until=self._last)
-            self._log.sum_up(seen, until=self._last)
+            self._log.sum_up(until=self._last)
             if self._options.clean_source is not CleanSource.OFF:
                 from millpond.files.cleaning import clean
 

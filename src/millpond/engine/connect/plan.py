@@ -79,6 +79,16 @@ class ConnectPlan:
                 found.append(source)
         return tuple(found)
 
+    @property
+    def handed_on(self) -> TableRead | None:
+        """The read whose rows the query gives as they are, where it does nothing else."""
+        if len(self.sources) != 1:
+            return None
+        source, kind = self.sources[0], self.relation.WhichOneof("rel_type")
+        if isinstance(source, TextAnalysis):
+            return source.reads[0] if kind == "sql" and source.is_whole_table else None
+        return source if kind == "read" else None
+
     def renamed(self, names: Sequence[str]) -> ConnectPlan:
         """The plan with other names for its columns."""
         relation = proto.Relation()

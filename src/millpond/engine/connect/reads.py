@@ -19,7 +19,7 @@ from millpond.names import split_name
 # Formats of files that are read before the engine sees their rows.
 FILE_READS = frozenset({"avro", "binaryfile", "csv", "json", "parquet", "text", "xml"})
 # Formats that there are only as streams.
-_STREAMS = frozenset({"cloudfiles", "rate"})
+_STREAMS = frozenset({"cloudfiles", "rate", "rate-micro-batch"})
 _FORMATS = FILE_READS | _STREAMS | {"kafka"}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 

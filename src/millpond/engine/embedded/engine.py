@@ -261,6 +261,10 @@ class EmbeddedEngine:
         from millpond.engine.embedded.staging import stage
 
         own = _own(plan)
+        if not expectations and sequence_by is None:
+            there = _rows_handed_on(own, binder)
+            if there is not None:
+                return there
         client = self._sessions.client(spark_conf)
         root = own.bind(binder, self._inputs.relation)
         if state is not None:
@@ -436,6 +440,17 @@ def _in_project(where: SourceLocation, query: PythonQuery) -> SourceLocation:
         return where
     root = code.co_filename.removesuffix(query.location.file)
     return replace(where, file=where.file.removeprefix(root))
+
+
+def _rows_handed_on(plan: ConnectPlan, binder: Binder) -> StagedBatch | None:
+    """The rows of a query that only hands on what was read into files for this batch."""
+    read = plan.handed_on
+    if read is None or read.format is None or read.metadata:
+        return None
+    found = binder(read)
+    if not isinstance(found, ParquetInput) or METADATA_COLUMN in found.schema.names:
+        return None
+    return StagedBatch(tuple(map(Path, found.files)), found.schema)
 
 
 def _noting(binder: Binder, columns: set[str]) -> Binder:

@@ -66,6 +66,19 @@ class TextAnalysis:
     def reads(self) -> tuple[TableRead, ...]:
         return tuple(reference.read for reference in self.references)
 
+    @property
+    def is_whole_table(self) -> bool:
+        """Whether the query is `SELECT * FROM` one table, and nothing else."""
+        if not isinstance(self.tree, exp.Select) or self.findings.watermarks:
+            return False
+        if {key for key, value in self.tree.args.items() if value} != {"expressions", "from_"}:
+            return False
+        items, table = self.tree.expressions, self.tree.args["from_"].this
+        parts = {key for key, value in table.args.items() if value} - {"alias", "db", "catalog"}
+        is_star = len(items) == 1 and isinstance(items[0], exp.Star)
+        is_plain = isinstance(table, exp.Table) and parts == {"this"} and len(self.reads) == 1
+        return is_star and not any(items[0].args.values()) and is_plain
+
     def bound(
         self, names: Sequence[str], *, columns: Mapping[int, Sequence[str]] | None = None
     ) -> str:
