@@ -39,7 +39,8 @@ class TableRead:
         name: The parts of the name as written, one to three, or empty where there is none.
         path: The location for `format("delta").load(path)` and ``delta.`path` ``.
         format: Of what is no table, in lower case: `csv`, `json`, `parquet`, `avro`, `text`, `xml`,
-            `binaryfile`, `cloudfiles`, `read_files`, `rate`, `rate-micro-batch`, `kafka`. `None` for a table.
+            `binaryfile`, `cloudfiles`, `read_files`, `rate`, `rate-micro-batch`, `kafka`. `None`
+            for a table.
         paths: Locations of files, as written.
         columns: The columns that the user gives for files, as DDL or JSON.
         streaming: Whether it is read as a stream.

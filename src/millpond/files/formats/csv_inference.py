@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from millpond.delta.schema import quote
 from millpond.files.formats.casts import cast_sql
 from millpond.files.formats.csv_columns import text_of
 from millpond.files.formats.csv_options import CsvOptions
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 _MAX_DIGITS = 38
 _WHOLE = "'[+-]?[0-9]+\\.?'"
 _DATE = "'[0-9]{4}-[0-9]{2}-[0-9]{2}'"
-_COLUMNS_AT_ONCE = 100
 
 
 def column_names(tables: Sequence[CsvTable], options: CsvOptions) -> list[str]:
@@ -38,31 +36,38 @@ def column_types(
     *,
     connection: DuckDBPyConnection,
 ) -> dict[str, DataType]:
-    """The type that each of the columns has in all tables together."""
-    found: dict[str, DataType] = {}
-    for first in range(0, len(names), _COLUMNS_AT_ONCE):
-        part = names[first : first + _COLUMNS_AT_ONCE]
-        rows = " UNION ALL ".join(_texts(table, part, options) for table in tables)
-        seen = [_seen(f"v{position}", options) for position in range(len(part))]
-        structs = ", ".join(
-            "{" + ", ".join(f"'{key}': {sql}" for key, sql in facts.items()) + "}" for facts in seen
-        )
-        answer = connection.execute(f"SELECT {structs} FROM ({rows})").fetchall()[0]
-        for name, facts in zip(part, answer, strict=True):
-            found[name] = _type(facts, options)
-    return found
+    """The types that columns have in all tables together, of those that have any value."""
+    if not tables or not names:
+        return {}
+    # A row for each value: the query stays small, however many columns there are.
+    values = " UNION ALL ".join(_values(table, names, options) for table in tables)
+    texts = f"SELECT number, {text_of('value', options)} AS value FROM ({values})"
+    seen = ", ".join(f"{sql} AS {name}" for name, sql in _seen("value", options).items())
+    answer = connection.execute(
+        f"SELECT number, {seen} FROM ({texts}) WHERE value IS NOT NULL GROUP BY number"
+    )
+    assert answer.description is not None
+    keys = [key for key, *_ in answer.description]
+    return {
+        names[number]: _type(dict(zip(keys[1:], facts, strict=True)), options)
+        for number, *facts in answer.fetchall()
+    }
 
 
-def _texts(table: CsvTable, names: Sequence[str], options: CsvOptions) -> str:
-    """The texts of columns, NULL for those that the table lacks."""
+def _values(table: CsvTable, names: Sequence[str], options: CsvOptions) -> str:
+    """The values of a table's columns, each with the number of its name."""
     fold = str if options.case_sensitive else str.lower
-    positions = {fold(table.column_name(position)): position for position in range(table.width)}
-    texts = []
-    for number, name in enumerate(names):
-        position = positions.get(fold(name))
-        text = "NULL::VARCHAR" if position is None else text_of(f"c{position}", options)
-        texts.append(f"{text} AS {quote(f'v{number}')}")
-    return f"SELECT {', '.join(texts)} FROM ({table.sql})"
+    numbers = {fold(name): number for number, name in enumerate(names)}
+    found = {
+        position: numbers[fold(table.column_name(position))]
+        for position in range(table.width)
+        if fold(table.column_name(position)) in numbers
+    }
+    columns = ", ".join(f"c{position}" for position in found)
+    return (
+        f"SELECT unnest({list(found.values())}) AS number, unnest([{columns}]::VARCHAR[]) AS value "
+        f"FROM ({table.sql})"
+    )
 
 
 def _seen(text: str, options: CsvOptions) -> dict[str, str]:
@@ -71,27 +76,22 @@ def _seen(text: str, options: CsvOptions) -> dict[str, str]:
 
     formats = options.formats
 
-    def all_are(condition: str) -> str:
-        return f"coalesce(bool_and({condition}) FILTER ({text} IS NOT NULL), true)"
+    def casts(data_type: DataType) -> str:
+        return f"({cast_sql(text, data_type, formats=formats)}) IS NOT NULL"
 
-    def all_cast(data_type: DataType) -> str:
-        return all_are(f"({cast_sql(text, data_type, formats=formats)}) IS NOT NULL")
-
-    digits = f"length(regexp_replace({text}, '[^0-9]', '', 'g'))"
-    date = f"({cast_sql(text, DateType(), formats=formats)}) IS NOT NULL"
+    date = casts(DateType())
     if formats.date is None:
         # Dates are read leniently, but recognized by their usual form only.
         date = f"(regexp_full_match({text}, {_DATE}) AND {date})"
     return {
-        "rows": f"count({text})",
-        "int": all_cast(IntegerType()),
-        "long": all_cast(LongType()),
-        "whole": all_are(f"regexp_full_match({text}, {_WHOLE})"),
-        "digits": f"coalesce(max({digits}), 0)",
-        "double": all_cast(DoubleType()),
-        "date": all_are(date),
-        "timestamp": all_cast(TimestampType()),
-        "boolean": all_are(f"lower({text}) IN ('true', 'false')"),
+        "is_int": f"bool_and({casts(IntegerType())})",
+        "is_long": f"bool_and({casts(LongType())})",
+        "is_whole": f"bool_and(regexp_full_match({text}, {_WHOLE}))",
+        "digits": f"max(length(regexp_replace({text}, '[^0-9]', '', 'g')))",
+        "is_double": f"bool_and({casts(DoubleType())})",
+        "is_date": f"bool_and({date})",
+        "is_timestamp": f"bool_and({casts(TimestampType())})",
+        "is_boolean": f"bool_and(lower({text}) IN ('true', 'false'))",
     }
 
 
@@ -108,16 +108,15 @@ def _type(seen: Mapping[str, int], options: CsvOptions) -> DataType:
     )
 
     kinds: list[tuple[bool, DataType]] = [
-        (not seen["rows"], StringType()),
-        (bool(seen["int"]), IntegerType()),
-        (bool(seen["long"]), LongType()),
+        (bool(seen["is_int"]), IntegerType()),
+        (bool(seen["is_long"]), LongType()),
         (
-            bool(seen["whole"]) and seen["digits"] <= _MAX_DIGITS,
-            DecimalType(max(1, min(seen["digits"], _MAX_DIGITS)), 0),
+            bool(seen["is_whole"]) and seen["digits"] <= _MAX_DIGITS,
+            DecimalType(min(seen["digits"], _MAX_DIGITS), 0),
         ),
-        (bool(seen["double"]), DoubleType()),
-        (bool(seen["date"]) and options.prefers_date, DateType()),
-        (bool(seen["timestamp"]), TimestampType()),
-        (bool(seen["boolean"]), BooleanType()),
+        (bool(seen["is_double"]), DoubleType()),
+        (bool(seen["is_date"]) and options.prefers_date, DateType()),
+        (bool(seen["is_timestamp"]), TimestampType()),
+        (bool(seen["is_boolean"]), BooleanType()),
     ]
     return next((kind for fits, kind in kinds if fits), StringType())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from millpond.errors.file_formats import (
     RowTooLongError,
@@ -17,21 +17,16 @@ from millpond.files.formats.csv_tokens import SPACES, Tokenizer, UnfinishedError
 from millpond.files.formats.text_lines import MAX_ROW_CHARACTERS, lines_of
 
 
-@dataclass(frozen=True)
-class Record:
-    """A row of a file.
-
-    Attributes:
-        line: The line that it begins in, counted from 1.
-        last_line: The line that it ends in.
-        text: All of it, without the end of its last line.
-        values: `None` for what is empty without quotes.
-    """
+class Record(NamedTuple):
+    """A row of a file."""
 
     line: int
+    """The line that it begins in, counted from 1."""
     last_line: int
     text: str
+    """All of it, without the end of its last line."""
     values: list[str | None]
+    """`None` for what is empty without quotes."""
 
 
 def records(file: LocalFile, options: CsvOptions) -> Iterator[Record]:
@@ -69,13 +64,12 @@ class _Lines:
             if self._line > self._options.skip_rows and not self._is_nothing(text):
                 yield self._line, text
 
-    def take(self, count: int, *, begun: int) -> list[str]:
-        """Up to so many more lines of a row of which so many characters were taken."""
+    def take(self, count: int, *, begun: int, line: int) -> list[str]:
+        """Up to so many more lines of a row that began in a line with so many characters."""
         taken: list[str] = []
         while len(taken) < count and (text := self._next()) is not None:
             begun += len(text) + len(self.end)
             if begun > MAX_ROW_CHARACTERS:
-                line = self._line - len(taken)
                 raise RowTooLongError.from_line(
                     self._file.uri, line, limit_characters=MAX_ROW_CHARACTERS
                 )
@@ -111,7 +105,7 @@ def _joined(line: int, text: str, lines: _Lines, tokenizer: Tokenizer) -> Record
         try:
             values, end = tokenizer.split_first(text, finished=finished)
         except UnfinishedError:
-            more = lines.take(wanted, begun=len(text))
+            more = lines.take(wanted, begun=len(text), line=line)
             finished = not more
             text = lines.end.join([text, *more])
             wanted *= 2

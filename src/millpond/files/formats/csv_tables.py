@@ -11,6 +11,7 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -324,7 +325,7 @@ def _taken_apart(
     with pq.ParquetWriter(path, schema, compression="snappy") as writer:
         for rows in _chunks(files, options, width, sample_rows):
             if not keeps_text:
-                rows[-1] = [None] * len(rows[-1])
+                rows[-1] = (None,) * len(rows[-1])
             arrays = [
                 pa.array(column, kind) for column, kind in zip(rows, schema.types, strict=True)
             ]
@@ -335,40 +336,48 @@ def _taken_apart(
 
 def _chunks(
     files: Sequence[CsvFile], options: CsvOptions, width: int, sample_rows: int | None
-) -> Iterator[list[list[Any]]]:
+) -> Iterator[list[Sequence[Any]]]:
     """The rows of files in parts, column by column."""
-    columns: list[list[Any]] = [[] for _ in range(width + 5)]
+    values: list[list[str | None]] = []
+    beside: list[tuple[Any, ...]] = []
     characters = 0
     for file in files:
         rows = records(file.content, options)
         if options.header:
             next(rows, None)
-        for count, record in enumerate(rows):
-            if sample_rows is not None and count >= sample_rows:
-                break
-            for column, value in zip(columns, _fields(file, record, width), strict=True):
-                column.append(value)
+        for record in islice(rows, sample_rows):
+            values.append(_padded(record.values, width))
+            beside.append(
+                (
+                    file.index,
+                    len(record.values),
+                    record.line,
+                    _beyond(record.values, width),
+                    record.text,
+                )
+            )
             characters += len(record.text)
-            if len(columns[0]) >= _FLUSH_ROWS or characters >= _FLUSH_CHARACTERS:
-                yield columns
-                columns = [[] for _ in columns]
-                characters = 0
-    if columns[0]:
-        yield columns
+            if len(values) >= _FLUSH_ROWS or characters >= _FLUSH_CHARACTERS:
+                yield [*zip(*values, strict=True), *zip(*beside, strict=True)]
+                values, beside, characters = [], [], 0
+    if values:
+        yield [*zip(*values, strict=True), *zip(*beside, strict=True)]
 
 
-def _fields(file: CsvFile, record: Record, width: int) -> Iterator[Any]:
-    values = record.values
-    yield from values[:width]
-    for _ in range(width - len(values)):
-        yield None
-    yield file.index
-    yield len(values)
-    yield record.line
-    beyond = [
+def _padded(values: list[str | None], width: int) -> list[str | None]:
+    missing = width - len(values)
+    if missing > 0:
+        return values + [None] * missing
+    return values[:width] if missing else values
+
+
+def _beyond(values: list[str | None], width: int) -> str | None:
+    """The values that a row has too many, as the inside of a JSON object."""
+    if len(values) <= width:
+        return None
+    kept = [
         f"{json.dumps(unnamed(position))}:{json.dumps(value, ensure_ascii=False)}"
         for position, value in enumerate(values[width:], start=width)
         if value is not None
     ]
-    yield ",".join(beyond) or None
-    yield record.text
+    return ",".join(kept) or None

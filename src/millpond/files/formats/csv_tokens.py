@@ -6,7 +6,9 @@ the wrong place means, and which rows are too short or too long.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache
 
 from millpond.errors.file_formats import CsvQuoteError
 from millpond.files.formats.csv_options import CsvOptions, UnescapedQuotes
@@ -71,6 +73,11 @@ def line_end(options: CsvOptions) -> str:
     return options.line_separator or "\n"
 
 
+@cache
+def _specials(characters: str) -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(characters)}]")
+
+
 class _Row:
     """One row with quotes in it; `at` is the position behind what was read."""
 
@@ -83,6 +90,7 @@ class _Row:
         self._quote = options.quote
         self._escape = options.escape
         self._escape_escape = options.escape_escape
+        self._specials = _specials(options.quote + options.escape + options.escape_escape)
         self.at = 0
 
     def values(self) -> Iterator[str | None]:
@@ -133,7 +141,7 @@ class _Row:
         return self._irregular(at)
 
     def _irregular(self, at: int) -> tuple[str | None, int]:
-        """The same for a value with more quotes or escapes in it, character by character."""
+        """The same for a value with more quotes or escapes in it."""
         text, quote, escape = self._text, self._quote, self._escape
         begin = at
         parts: list[str] = []
@@ -141,21 +149,22 @@ class _Row:
         pending = _END
         while at < len(text):
             char = text[at]
-            if pending == quote and (self._ends(at) or char <= " "):
-                break
-            if char != quote and (char != escape or pending == quote):
-                if pending == quote:
-                    return self._unescaped(begin, at, parts)
+            if pending == quote and (char <= " " or self._ends(at)):
+                return self._after_spaces(begin, at, parts)
+            if char == quote or (char == escape and pending != quote):
+                pending = self._special(char, pending, parts)
+                at += 1
+            elif pending == quote:
+                return self._unescaped(begin, at, parts)
+            else:
                 if pending and pending == escape:
                     parts.append(escape)
-                parts.append(char)
-                pending = char if char == self._escape_escape else _END
-            else:
-                pending = self._special(char, pending, parts)
-            at += 1
-        else:
-            return self._last(begin, parts, pending), at
-        return self._after_spaces(begin, at, parts)
+                special = self._specials.search(text, at + 1)
+                end = len(text) if special is None else special.start()
+                parts.append(text[at:end])
+                pending = char if end == at + 1 and char == self._escape_escape else _END
+                at = end
+        return self._last(begin, parts, pending), at
 
     def _special(self, char: str, pending: str, parts: list[str]) -> str:
         """Take a quote or an escape; what it may mean together with the next."""

@@ -62,13 +62,15 @@ def read_record(text: str, lenient: frozenset[str]) -> Record:
     """
     record = Record(None)
     try:
-        record.value = _loads(text, record, lenient)
-    except ValueError:
-        record = Record(None, is_standard=False)
-        record.value = _loads("".join(_strict(text, lenient)), record, lenient)
+        try:
+            record.value = _loads(text, record, lenient)
+        except ValueError:
+            record = Record(None, is_standard=False)
+            record.value = _loads("".join(_strict(text, lenient)), record, lenient)
+        is_too_deep = depth_of(record.value) > MAX_DEPTH
     except RecursionError:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
-    if depth_of(record.value) > MAX_DEPTH:
+        is_too_deep = True
+    if is_too_deep:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
     return record
 
@@ -90,16 +92,13 @@ def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
             raise ValueError(f"{name} is no number")
         return name
 
-    try:
-        return json.loads(
-            text,
-            object_pairs_hook=pairs,
-            parse_int=RawNumber,
-            parse_float=RawNumber,
-            parse_constant=constant,
-        )
-    except RecursionError:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
+    return json.loads(
+        text,
+        object_pairs_hook=pairs,
+        parse_int=RawNumber,
+        parse_float=RawNumber,
+        parse_constant=constant,
+    )
 
 
 def _strict(text: str, lenient: frozenset[str]) -> Iterator[str]:

@@ -29,8 +29,9 @@ _VALUES = "unstructured"
 _LINE_ENDS = frozenset({None, "\n", "\r\n"})
 _EMPTY_OBJECT = '"JSON"'
 _FETCHED_ROWS = 1000
-# Only such numbers may be too large for a BIGINT or a DOUBLE.
-_EXTREME = r"[0-9]{16}|[0-9][eE][0-9+-]"
+# Only such numbers may be too large for a BIGINT or a DOUBLE, or none as JSON has them.
+_NOT_FINITE = r"[:,\[]\s*-?(?i:nan|inf)"
+_EXTREME = rf"[0-9]{{16}}|[0-9][eE][0-9+-]|{_NOT_FINITE}"
 # DuckDB writes numbers in its own way, which is another one for such as these.
 _AWKWARD = r"\.[0-9]+0[^0-9.]|[0-9][eE][0-9+-]|[0-9.]{16}|[^0-9]0\.0000|-0[^.]"
 
@@ -183,6 +184,7 @@ class _Survey:
         if not indexes:
             return set()
         file = quote(FILE_INDEX)
+        has_extreme = False
         cursor = self._connection.execute(
             f"SELECT {file}, structure, max(keys), bool_or(extreme) FROM ("
             f"SELECT {file}, CAST(json_structure(json) AS VARCHAR) AS structure, "
@@ -193,9 +195,18 @@ class _Survey:
         unfit: set[int] = set()
         while rows := cursor.fetchmany(_FETCHED_ROWS):
             for index, structure, keys, extreme in rows:
-                self.has_extreme_numbers |= bool(extreme)
+                has_extreme |= bool(extreme)
                 if not self._add(structure, keys):
                     unfit.add(indexes[index])
+        if has_extreme:
+            self.has_extreme_numbers = True
+            # DuckDB takes such words for numbers, but has no JSON for them.
+            rows = self._connection.execute(
+                f"SELECT DISTINCT {file} FROM "
+                f"({records_sql([sources[index] for index in indexes])}) "
+                f"WHERE regexp_matches(json, {literal(_NOT_FINITE)})"
+            ).fetchall()
+            unfit |= {indexes[index] for (index,) in rows}
         return unfit
 
     def _add(self, structure: str | None, keys: int) -> bool:
