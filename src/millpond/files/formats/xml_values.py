@@ -29,6 +29,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _LONG = 1 << 63
 
 
@@ -62,7 +63,7 @@ def row_values(text: str, options: XmlOptions) -> dict[str, Any]:
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.data
     try:
-        parser.Parse(text.encode("utf-8", "replace"), True)
+        parser.Parse(_SURROGATE.sub("\ufffd", text), True)
     except expat.ExpatError as error:
         raise ValueError(str(error)) from None
     return reader.row

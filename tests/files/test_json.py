@@ -1,0 +1,375 @@
+"""JSON means what it means to Spark's reader; what does not fit is rescued, not lost."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import duckdb
+import pytest
+
+from millpond.errors.file_formats import (
+    FileUnreadableError,
+    InvalidFormatOptionError,
+    MalformedRecordError,
+    UnsupportedFormatOptionError,
+)
+from tests.files.format_reads import read
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="a.json"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+class TestInference:
+    def test_types_are_those_that_all_values_have_together(self, write):
+        path = write(
+            '{"i": 1, "d": 1, "b": true, "s": "x", "n": null, "m": 1}\n'
+            '{"i": 2, "d": 2.5, "b": false, "s": "y", "n": null, "m": "x"}\n'
+        )
+        answer = read("json", path)
+        assert answer.schema == "b:boolean,d:double,i:bigint,m:string,n:string,s:string"
+        assert answer.rows == [
+            {"b": True, "d": 1.0, "i": 1, "m": "1", "n": None, "s": "x"},
+            {"b": False, "d": 2.5, "i": 2, "m": "x", "n": None, "s": "y"},
+        ]
+        assert answer.rescued == [None, None]
+
+    def test_objects_and_arrays_are_structs_and_arrays(self, write):
+        path = write(
+            '{"o": {"x": 1}, "a": [1, 2.5], "e": []}\n{"o": {"y": [{"z": "q"}]}, "a": []}\n'
+        )
+        answer = read("json", path)
+        assert answer.schema == (
+            "a:array<double>,e:array<string>,o:struct<x:bigint,y:array<struct<z:string>>>"
+        )
+        assert answer.rows == [
+            {"a": [1.0, 2.5], "e": [], "o": {"x": 1, "y": None}},
+            {"a": [], "e": None, "o": {"x": None, "y": [{"z": "q"}]}},
+        ]
+
+    def test_without_types_every_column_is_the_text_of_its_value(self, write):
+        path = write(
+            '{"p": 19.90, "o": {"x": 1.10, "y": "a"}, "b": true, "s": "\\u0041", "n": null}\n'
+        )
+        answer = read("json", path, types=False)
+        assert answer.schema == "b:string,n:string,o:string,p:string,s:string"
+        assert answer.rows == [
+            {"b": "true", "n": None, "o": '{"x":1.10,"y":"a"}', "p": "19.90", "s": "A"}
+        ]
+
+    def test_files_are_merged(self, write):
+        paths = [write('{"a": 1}', "1.json"), write('{"a": 1.5, "b": "x"}', "2.json")]
+        answer = read("json", paths)
+        assert answer.schema == "a:double,b:string"
+        assert sorted(answer.indexes) == [0, 1]
+
+    def test_options_change_what_is_inferred(self, write):
+        path = write('{"a": 1, "n": null, "d": 0.1}\n')
+        assert read("json", path, primitivesAsString="true").schema == "a:string,d:string,n:string"
+        assert read("json", path, dropFieldIfAllNull="true").schema == "a:bigint,d:double"
+        assert read("json", path, prefersDecimal="true").schema == (
+            "a:bigint,d:decimal(38,18),n:string"
+        )
+
+    def test_a_file_of_nothing_has_no_columns(self, write):
+        for content in ("", "\n \n\t\n"):
+            answer = read("json", write(content))
+            assert (answer.schema, answer.rows) == ("", [])
+
+    def test_a_column_for_broken_records_is_inferred_where_nothing_else_keeps_them(self, write):
+        path = write('{"a": 1}\n{"a":\n')
+        answer = read("json", path, rescues=False)
+        assert answer.schema == "_corrupt_record:string,a:bigint"
+        assert answer.rows == [
+            {"_corrupt_record": None, "a": 1},
+            {"_corrupt_record": '{"a":', "a": None},
+        ]
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("kind", "text", "value"),
+        [
+            ("TINYINT", "127", 127),
+            ("INTEGER", "-5", -5),
+            ("BIGINT", "9223372036854775807", 9223372036854775807),
+            ("DOUBLE", "3", 3.0),
+            ("DOUBLE", "1e3", 1000.0),
+            ("DOUBLE", '"Infinity"', math.inf),
+            ("FLOAT", "0.5", 0.5),
+            ("DECIMAL(30,20)", "0.12345678901234567891", Decimal("0.12345678901234567891")),
+            ("DECIMAL(20,2)", "123456789012345678.25", Decimal("123456789012345678.25")),
+            ("DECIMAL(10,2)", '"7.5"', Decimal("7.50")),
+            ("VARCHAR", "1234567890123456.780", "1234567890123456.780"),
+            ("VARCHAR", '{"k":[1.50,"1.50"]}', '{"k":[1.50,"1.50"]}'),
+            ("VARCHAR", "true", "true"),
+            ("BOOLEAN", "false", False),
+            ("DATE", '"2024-01-02"', date(2024, 1, 2)),
+            ("TIMESTAMPTZ", '"2024-01-02T03:04:05+01:00"', datetime(2024, 1, 2, 2, 4, 5, tzinfo=UTC)),
+            ("TIMESTAMPTZ", "1704164645", datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)),
+            ("TIMESTAMP", '"2024-01-02 03:04:05"', datetime(2024, 1, 2, 3, 4, 5)),  # noqa: DTZ001
+            ("BLOB", '"AAH/"', b"\x00\x01\xff"),
+            ("MAP(VARCHAR, DOUBLE)", '{"x": 1, "y": null}', {"x": 1.0, "y": None}),
+            ("INTEGER[]", "[1, null, 3]", [1, None, 3]),
+            ("STRUCT(x INTEGER, y STRUCT(z DATE))", '{"y": {"z": "2024-01-02"}}',
+             {"x": None, "y": {"z": date(2024, 1, 2)}}),
+        ],
+    )  # fmt: skip
+    def test_a_value_that_fits_is_kept_exactly(self, write, kind, text, value):
+        answer = read("json", write(f'{{"v": {text}}}\n'), f"v {kind}")
+        assert answer.rows == [{"v": value}]
+        assert answer.rescued == [None]
+
+    @pytest.mark.parametrize(
+        ("kind", "text"),
+        [
+            ("TINYINT", "128"),
+            ("BIGINT", "9223372036854775808"),
+            ("BIGINT", "1.0"),
+            ("BIGINT", '"1"'),
+            ("BIGINT", "1e3"),
+            ("BIGINT", "true"),
+            ("BIGINT", "[1]"),
+            ("DOUBLE", '"1.5"'),
+            ("DOUBLE", "1e400"),
+            ("BOOLEAN", "1"),
+            ("BOOLEAN", '"true"'),
+            ("DECIMAL(4,2)", "123.45"),
+            ("DATE", '"02.01.2024"'),
+            ("DATE", "5"),
+            ("TIMESTAMPTZ", '"soon"'),
+            ("BLOB", '"no base64!"'),
+            ("INTEGER[]", "5"),
+            ("STRUCT(x INTEGER)", '"x"'),
+            ("MAP(VARCHAR, INTEGER)", "[1]"),
+            ("MAP(INTEGER, INTEGER)", '{"1": 2}'),
+        ],
+    )
+    def test_a_value_that_does_not_fit_is_null_and_rescued(self, write, kind, text):
+        answer = read("json", write(f'{{"v": {text}, "w": 1}}\n'), f"v {kind}, w BIGINT")
+        assert answer.rows == [{"v": None, "w": 1}]
+        assert answer.rescued == [{"v": json.loads(text)}]
+
+    def test_of_a_nested_value_the_part_that_fits_stays_and_the_whole_is_rescued(self, write):
+        path = write('{"o": {"x": 1, "y": "no"}, "a": [1, "no", 3]}\n{"o": {"x": 2, "z": 5}}\n')
+        answer = read("json", path, "o STRUCT(x INTEGER, y INTEGER), a INTEGER[]")
+        assert answer.rows == [
+            {"o": {"x": 1, "y": None}, "a": [1, None, 3]},
+            {"o": {"x": 2, "y": None}, "a": None},
+        ]
+        assert answer.rescued == [
+            {"o": {"x": 1, "y": "no"}, "a": [1, "no", 3]},
+            {"o": {"x": 2, "z": 5}},
+        ]
+
+    def test_dates_follow_the_pattern_of_the_option(self, write):
+        path = write('{"d": "02.01.2024"}\n{"d": "2024-01-02"}\n')
+        answer = read("json", path, "d DATE", dateFormat="dd.MM.yyyy")
+        assert answer.rows == [{"d": date(2024, 1, 2)}, {"d": None}]
+        assert answer.rescued == [None, {"d": "2024-01-02"}]
+
+    def test_a_text_may_hold_any_character(self, write):
+        texts = ["", "\x00", '"\\', "\U0001f600", "\ufdd0", "{", "[1]", "null", "1.10"]
+        path = write("".join(json.dumps({"t": text, "n": 1.10}) + "\n" for text in texts))
+        answer = read("json", path, types=False)
+        assert [row["t"] for row in answer.rows if row["t"] != ""] == [
+            text if text != "\ufdd0" else "" for text in texts if text not in {"", "\ufdd0"}
+        ]
+
+
+class TestKeys:
+    def test_keys_without_a_column_are_rescued_and_told(self, write):
+        path = write('{"a": 1, "b": {"x": 1.50}, "c/~": null}\n{"a": 2}\n')
+        answer = read("json", path, "a BIGINT")
+        assert answer.rescued == [{"b": {"x": 1.5}}, None]
+        assert answer.new_columns == "b:struct<x:double>,c/~:string"
+
+    def test_a_new_field_of_a_struct_is_told_with_its_column(self, write):
+        answer = read("json", write('{"o": {"x": 1, "y": "q"}}'), "o STRUCT(x BIGINT)")
+        assert answer.new_columns == "o:struct<x:bigint,y:string>"
+        assert answer.rows == [{"o": {"x": 1}}]
+
+    def test_a_key_of_another_case_is_rescued(self, write):
+        path = write('{"Id": 1}\n{"id": 2}\n{"ID": 3, "id": 4}\n')
+        answer = read("json", path, "id BIGINT")
+        assert answer.rows == [{"id": None}, {"id": 2}, {"id": 4}]
+        assert answer.rescued == [{"Id": 1}, None, {"ID": 3}]
+        assert answer.new_columns == ""
+
+    def test_with_readerCaseSensitive_off_it_is_the_columns_value(self, write):  # noqa: N802
+        path = write('{"Id": 1}\n{"id": 2}\n{"ID": 3, "id": 4}\n')
+        answer = read("json", path, "id BIGINT", readerCaseSensitive="false")
+        assert answer.rows == [{"id": 1}, {"id": 2}, {"id": 4}]
+        assert answer.rescued == [None, None, {"ID": 3}]
+
+    def test_without_a_rescued_column_it_is_the_columns_value_too(self, write):
+        answer = read("json", write('{"Id": 1}\n'), "id BIGINT", rescues=False)
+        assert answer.rows == [{"id": 1}]
+
+    def test_of_a_repeated_key_the_last_value_counts_and_the_others_are_rescued(self, write):
+        answer = read("json", write('{"a": 1, "a": 2}\n{"a": 3}\n'), "a BIGINT")
+        assert answer.rows == [{"a": 2}, {"a": 3}]
+        assert answer.rescued == [{"a": 1}, None]
+
+    @pytest.mark.parametrize("key", ["", "a b", 'q"q', "s'lash/~", "*", "0", "ä", "a.b", "$"])
+    def test_keys_may_have_any_name(self, write, key):
+        path = write(json.dumps({key: 5, "x": "no"}) + "\n")
+        quoted = key.replace('"', '""')
+        if key:
+            answer = read("json", path, f'"{quoted}" BIGINT, x BIGINT')
+            assert answer.rows == [{key: 5, "x": None}]
+            assert answer.rescued == [{"x": "no"}]
+        assert read("json", path, "x BIGINT").rescued == [{key: 5, "x": "no"}]
+
+
+class TestLines:
+    def test_a_broken_line_costs_no_other_and_is_kept_whole(self, write):
+        path = write('{"a": 1}\n{"a": 2\nno json\n[{"a": 3}, {"a": 4}]\n5\n{"a": 6} x\n{"a": 7}')
+        answer = read("json", path, "a BIGINT")
+        assert [row["a"] for row in answer.rows] == [1, None, None, 3, 4, None, None, 7]
+        assert [r and r["_corrupt_record"] for r in answer.rescued] == [
+            None, '{"a": 2', "no json", None, None, "5", '{"a": 6} x', None,
+        ]  # fmt: skip
+
+    def test_modes_drop_or_stop_at_a_broken_line(self, write):
+        path = write('{"a": 1}\n{"a": 2\n')
+        assert read("json", path, "a BIGINT", mode="DROPMALFORMED").rows == [{"a": 1}]
+        with pytest.raises(MalformedRecordError, match=r"Record 2 of file:.*a\.json"):
+            read("json", path, "a BIGINT", mode="FAILFAST")
+
+    def test_modes_mean_values_as_well_where_nothing_is_rescued(self, write):
+        path = write('{"a": 1}\n{"a": "x"}\n')
+        assert read("json", path, "a BIGINT", mode="DROPMALFORMED").rows == [{"a": 1}, {"a": None}]
+        dropped = read("json", path, "a BIGINT", mode="DROPMALFORMED", rescues=False)
+        assert dropped.rows == [{"a": 1}]
+        with pytest.raises(duckdb.Error, match=r"a\.json: \[MALFORMED_RECORD_IN_PARSING\]"):
+            read("json", path, "a BIGINT", mode="FAILFAST", rescues=False)
+
+    def test_a_column_keeps_the_text_of_records_that_do_not_fit(self, write):
+        path = write('{"a": 1.10}\n{"a": {"b": 1.10}}\n{"a"')
+        answer = read(
+            "json", path, "a DECIMAL(4,2), bad VARCHAR",
+            rescues=False, columnNameOfCorruptRecord="bad",
+        )  # fmt: skip
+        assert answer.rows == [
+            {"a": Decimal("1.10"), "bad": None},
+            {"a": None, "bad": '{"a": {"b": 1.10}}'},
+            {"a": None, "bad": '{"a"'},
+        ]
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_lines_end_as_on_any_system(self, write, end):
+        answer = read("json", write(end.join(['{"a": 1}', "", '{"a": 2}'])), "a BIGINT")
+        assert answer.rows == [{"a": 1}, {"a": 2}]
+
+    def test_the_end_of_a_line_can_be_given(self, write):
+        answer = read("json", write('{"a": 1};;{"a": 2}'), "a BIGINT", lineSep=";;")
+        assert answer.rows == [{"a": 1}, {"a": 2}]
+
+
+class TestMultiLine:
+    @pytest.mark.parametrize(
+        ("content", "values"),
+        [
+            ('[{"a":\n1},\n{"a": 2}\n]\n', [1, 2]),
+            ('{\n"a": 1\n}', [1]),
+            ('\ufeff [\n{"a": 1}]', [1]),
+            ("[]", []),
+            ("", []),
+            ('{"a": 1}\n{"a": 2}', [1, 2]),
+        ],
+    )
+    def test_a_file_is_a_value_or_an_array_of_records(self, write, content, values):
+        answer = read("json", write(content), "a BIGINT", multiLine="true")
+        assert [row["a"] for row in answer.rows] == values
+
+    def test_a_file_that_is_broken_is_one_record(self, write):
+        answer = read("json", write('[{"a": 1},\n{"a":'), "a BIGINT", multiLine="true")
+        assert answer.rescued == [{"_corrupt_record": '[{"a": 1},\n{"a":'}]
+
+
+class TestLeniency:
+    @pytest.mark.parametrize(
+        ("option", "text", "value"),
+        [
+            ("allowSingleQuotes", "{'v': 'it\\'s \"x\"'}", 'it\'s "x"'),
+            ("allowUnquotedFieldNames", '{v: "x"}', "x"),
+            ("allowComments", '{"v": /* c */ "x"} // d', "x"),
+            ("allowNumericLeadingZeros", '{"v": 007}', "7"),
+            ("allowBackslashEscapingAnyCharacter", '{"v": "a\\$b"}', "a$b"),
+            ("allowUnquotedControlChars", '{"v": "a\tb"}', "a\tb"),
+            ("allowNonNumericNumbers", '{"v": NaN}', "NaN"),
+            ("allowNonNumericNumbers", '{"v": -INF}', "-Infinity"),
+        ],
+    )
+    def test_what_an_option_allows_is_read_and_else_kept_aside(self, write, option, text, value):
+        path = write(text)
+        assert read("json", path, "v VARCHAR", **{option: "true"}).rows == [{"v": value}]
+        refused = read("json", path, "v VARCHAR", **{option: "false"})
+        assert refused.rescued == [{"_corrupt_record": text}]
+
+    def test_options_must_be_true_or_false(self, write):
+        with pytest.raises(InvalidFormatOptionError, match="multiLine"):
+            read("json", write("{}"), "a BIGINT", multiLine="yes")
+
+    def test_a_single_variant_column_is_refused(self, write):
+        with pytest.raises(UnsupportedFormatOptionError, match="singleVariantColumn"):
+            read("json", write("{}"), "a BIGINT", singleVariantColumn="v")
+
+
+class TestHostileFiles:
+    def test_a_line_of_200_megabytes_is_an_error_that_names_file_and_limit(self, tmp_path):
+        path = tmp_path / "long.json"
+        with path.open("wb") as output:
+            output.write(b'{"a": "')
+            for _ in range(200):
+                output.write(b"x" * (1 << 20))
+            output.write(b'"}\n{"a": "y"}\n')
+        with pytest.raises(FileUnreadableError, match=r"long\.json.*longer than 16 MiB"):
+            read("json", path, "a VARCHAR")
+
+    @pytest.mark.parametrize("depth", [501, 5000, 100_000, 1_000_000])
+    def test_deep_nesting_is_a_record_that_is_kept_aside(self, write, depth):
+        text = '{"a": ' + "[" * depth + "]" * depth + "}"
+        answer = read("json", write(text + '\n{"a": 1}\n'), "a VARCHAR")
+        assert answer.rows == [{"a": None}, {"a": "1"}]
+        assert answer.rescued == [{"_corrupt_record": text}, None]
+
+    def test_bytes_that_are_no_utf_8_are_replaced_and_the_record_kept(self, write):
+        answer = read("json", write(b'{"a": "x\xe9y"}\n{"a": "z"}\n'), "a VARCHAR")
+        assert answer.rows == [{"a": "x\ufffdy"}, {"a": "z"}]
+        assert answer.rescued == [{"_corrupt_record": '{"a": "x\\xe9y"}'}, None]
+
+    def test_half_a_character_is_replaced_and_the_record_kept(self, write):
+        answer = read("json", write('{"a": "x\\ud800y"}\n{"a": "\\ud83d\\ude00"}\n'), "a VARCHAR")
+        assert answer.rows == [{"a": "x\ufffdy"}, {"a": "\U0001f600"}]
+        assert answer.rescued == [{"_corrupt_record": '{"a": "x\\ud800y"}'}, None]
+
+    def test_nul_bytes_are_broken_records(self, write):
+        answer = read("json", write(b'\x00\x00\n{"a": "x\x00"}\n{"a": "y"}\n'), "a VARCHAR")
+        assert [row["a"] for row in answer.rows] == [None, None, "y"]
+        assert [r["_corrupt_record"] for r in answer.rescued[:2]] == ["\0\0", '{"a": "x\0"}']
+
+    def test_numbers_of_any_length_are_kept(self, write):
+        digits = "9" * 4000
+        answer = read("json", write(f'{{"a": {digits}}}\n'), "a DOUBLE", types=False)
+        assert answer.rows == [{"a": None}]
+        assert read("json", write(f'{{"a": {digits}}}'), types=False).rows == [{"a": digits}]
+
+    def test_a_name_with_signs_of_globs_means_the_one_file(self, write):
+        paths = [write('{"a": 1}', "a[1]*.json"), write('{"a": 2}', "a1x.json")]
+        assert read("json", paths[0], "a BIGINT").rows == [{"a": 1}]
+
+    def test_a_file_that_is_no_json_is_all_rescued(self, write):
+        answer = read("json", write(b"PAR1\x00\x15\xff\xfe"), "a BIGINT")
+        assert answer.rows == [{"a": None}]
+        assert answer.rescued[0] is not None
