@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from millpond.errors import MillpondError
 from millpond.errors.files import FileLocationUnsupportedError, FilesUnreachableError
 from millpond.files.listed_file import ListedFile
 from millpond.files.locations import Location, parse_uri, quote_path
@@ -145,7 +146,9 @@ class ObjectStoreFiles:
         # Stores fail in ways of their own where there is nothing to move.
         if self.stat(uri) is not None:
             with self._failing(source, "moved"):
-                self._file_system.move(self._key(source), self._key(target))
+                # Azure's kind without true folders can't rename, and S3 can't either.
+                self._file_system.copy_file(self._key(source), self._key(target))
+                self._file_system.delete_file(self._key(source))
 
     def _listed(self, folder: str, *, recursive: bool) -> list[FileInfo]:
         from pyarrow.fs import FileSelector
@@ -189,7 +192,9 @@ class _Failing:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, FileNotFoundError) and error.errno in {None, errno.ENOENT}:
             return
-        if isinstance(error, OSError) and not isinstance(error, FilesUnreachableError):
+        # pyarrow has these for what a store can't do, and for names that it can't have.
+        kinds = (OSError, NotImplementedError, ValueError)
+        if isinstance(error, kinds) and not isinstance(error, MillpondError):
             raise FilesUnreachableError.from_error(
                 self._location, action=self._action, reason=str(error), local=False
             ) from error
