@@ -1,7 +1,7 @@
 """Which files a stream has read: one entry for each batch that read some, written ahead.
 
 `<folder>/<N>.json` lists what entry N is to read, before the batch that reads it is planned.
-`<folder>/<N>.left.json` lists what of it was not read after all, before that batch is committed.
+`<folder>/<N>.unread.json` lists what of it was not read after all, before that batch is committed.
 `<folder>/until-<N>.parquet` holds all that the entries up to N leave as read; older entries go.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,9 +49,22 @@ class Entry:
     is_skipped: bool = False
 
 
+@dataclass(frozen=True)
+class Unread:
+    """What of an entry was not read after all.
+
+    Attributes:
+        left: URIs of files that are to be read later.
+        passed_over: URIs of files that can't be read and are not tried again.
+    """
+
+    left: frozenset[str] = frozenset()
+    passed_over: frozenset[str] = frozenset()
+
+
 @dataclass
 class SeenFiles:
-    """What was read.
+    """What was read, or passed over.
 
     Attributes:
         files: The version of each file, by its URI.
@@ -63,18 +76,17 @@ class SeenFiles:
     read_ms: dict[str, int] = field(default_factory=dict)
     newest: dict[str, ListedFile] = field(default_factory=dict)
 
-    def apply(self, entry: Entry, left: Iterable[str]) -> None:
-        """Take in an entry. Files that were left behind stay as they were before it."""
-        behind = set(left)
+    def apply(self, entry: Entry, unread: Unread) -> None:
+        """Take in an entry. Files that were left stay as they were before it."""
         for file in entry.removed:
-            if file.uri not in behind:
-                self.files.pop(file.uri, None)
-                self.read_ms.pop(file.uri, None)
-                self._at(file)
+            self.files.pop(file.uri, None)
+            self.read_ms.pop(file.uri, None)
+            self._at(file)
         for file in entry.files:
-            if file.uri not in behind:
+            if file.uri not in unread.left:
                 self.files[file.uri] = file
                 self.read_ms[file.uri] = entry.written_ms
+            if file.uri not in unread.left | unread.passed_over:
                 self._at(file)
 
     def _at(self, file: ListedFile) -> None:
@@ -121,24 +133,25 @@ class FileLog:
             "written_ms": entry.written_ms,
             "skipped": entry.is_skipped,
         }
-        self._store.remove(self._left_path(number))
+        self._store.remove(self._unread_path(number))
         self._store.put(self._path(number), _json(value))
 
-    def leave(self, number: int, uris: Iterable[str]) -> None:
+    def leave(self, number: int, unread: Unread) -> None:
         """Say which files of an entry were not read after all; durable on return."""
-        uris = sorted(uris)
-        path = self._left_path(number)
-        if uris or self._store.exists(path):
-            self._store.put(path, _json(uris))
+        path = self._unread_path(number)
+        if unread != Unread() or self._store.exists(path):
+            value = {"left": sorted(unread.left), "passed_over": sorted(unread.passed_over)}
+            self._store.put(path, _json(value))
 
-    def left(self, number: int) -> list[str]:
+    def unread(self, number: int) -> Unread:
         """What `leave` said of an entry."""
-        path = self._left_path(number)
+        path = self._unread_path(number)
         try:
-            return [str(uri) for uri in json.loads(self._store.read(path))]
+            value = json.loads(self._store.read(path))
+            return Unread(frozenset(value["left"]), frozenset(value["passed_over"]))
         except FileNotFoundError:
-            return []
-        except ValueError as error:
+            return Unread()
+        except (ValueError, TypeError, KeyError) as error:
             raise CheckpointUnreadableError.from_file(path, reason=str(error)) from error
 
     def seen(self, *, until: int) -> SeenFiles:
@@ -155,7 +168,7 @@ class FileLog:
             self._files_apart = 0
         while self._seen_until < until:
             entry = self.read(self._seen_until + 1)
-            self._seen.apply(entry, self.left(self._seen_until + 1))
+            self._seen.apply(entry, self.unread(self._seen_until + 1))
             self._files_apart += len(entry.files)
             self._seen_until += 1
         return self._seen
@@ -176,7 +189,7 @@ class FileLog:
         for number in _numbers(names, _ENTRY):
             if number <= until - ENTRIES_KEPT:
                 self._store.remove(self._path(number))
-                self._store.remove(self._left_path(number))
+                self._store.remove(self._unread_path(number))
 
     def _summary(self, number: int) -> SeenFiles:
         path = self.folder / f"until-{number}.parquet"
@@ -188,15 +201,15 @@ class FileLog:
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.json"
 
-    def _left_path(self, number: int) -> Path:
-        return self.folder / f"{number}.left.json"
+    def _unread_path(self, number: int) -> Path:
+        return self.folder / f"{number}.unread.json"
 
 
 def _numbers(names: Sequence[str], pattern: re.Pattern[str]) -> list[int]:
     return [int(match[1]) for name in names if (match := pattern.match(name))]
 
 
-def _json(value: Mapping[str, Any] | Sequence[str]) -> bytes:
+def _json(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -204,19 +217,18 @@ def _to_parquet(seen: SeenFiles) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    uris = list(seen.newest)
+    uris = list(seen.files | seen.newest)
     # Of most files the version that was read last is the newest as well.
     files = [seen.files.get(uri) for uri in uris]
-    newest = [
-        None if file is seen.newest[uri] else seen.newest[uri]
-        for uri, file in zip(uris, files, strict=True)
-    ]
+    newest = [seen.newest.get(uri) for uri in uris]
+    others = [None if mine is last else mine for mine, last in zip(newest, files, strict=True)]
     columns = {"uri": pa.array(uris, "string")}
-    for prefix, versions in (("", files), ("newest_", newest)):
+    for prefix, versions in (("", files), ("newest_", others)):
         for name, kind in _VERSION.items():
             values = [None if file is None else getattr(file, name) for file in versions]
             columns[prefix + name] = pa.array(values, kind)
     columns["read_ms"] = pa.array(map(seen.read_ms.get, uris), "int64")
+    columns["was_passed_over"] = pa.array([file is None for file in newest], "bool")
     data = io.BytesIO()
     pq.write_table(pa.table(columns), data, compression="zstd")
     return data.getvalue()
@@ -230,8 +242,10 @@ def _of_parquet(data: bytes) -> SeenFiles:
     here = table.filter(pc.field("size_bytes").is_valid())
     others = table.filter(pc.field("newest_size_bytes").is_valid())
     files = _versions(here, "")
-    read_ms = dict(zip(files, here["read_ms"].to_pylist(), strict=True))
-    return SeenFiles(files, read_ms, {**files, **_versions(others, "newest_")})
+    newest = {**files, **_versions(others, "newest_")}
+    for uri in table.filter(pc.field("was_passed_over"))["uri"].to_pylist():
+        del newest[uri]
+    return SeenFiles(files, dict(zip(files, here["read_ms"].to_pylist(), strict=True)), newest)
 
 
 def _versions(table: pa.Table, prefix: str) -> dict[str, ListedFile]:

@@ -18,7 +18,7 @@ from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files, united
 from millpond.files.stores import stat
 from millpond.storage import Store
-from millpond.streaming.file_log import Entry, FileLog, SeenFiles
+from millpond.streaming.file_log import Entry, FileLog, SeenFiles, Unread
 from millpond.streaming.source import DataSize, Offset
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class FileSource:
         before = self._log.seen(until=_number(start)).newest
         read = SeenFiles()
         for number in range(_number(start) + 1, _number(end) + 1):
-            read.apply(self._log.read(number), self._log.left(number))
+            read.apply(self._log.read(number), self._log.unread(number))
         return FileVersions(read.newest, before)
 
     def finish(self) -> None:
@@ -214,8 +214,8 @@ class FileSource:
         seen = self._log.seen(until=number)
         now = now_ns()
         return [
-            ListedFile(uri, 0, max(now, seen.newest[uri].modified_ns + _MICROSECOND_NS))
-            for uri in seen.files
+            ListedFile(uri, 0, max(now, seen.newest.get(uri, file).modified_ns + _MICROSECOND_NS))
+            for uri, file in seen.files.items()
             if uri not in self._there and stat(uri) is None
         ]
 
@@ -224,7 +224,7 @@ class FileSource:
         if known is None or not self._options.allow_overwrites:
             return known is None
         # The newest version may come back after an older one; its rows are there already.
-        return file not in (known, seen.newest[file.uri])
+        return file not in (known, seen.newest.get(file.uri))
 
     def _settled(self, files: Sequence[ListedFile]) -> list[ListedFile]:
         """The files, less those that are being written at this moment."""
@@ -236,7 +236,7 @@ class FileSource:
         moving = {file.uri for file in recent if stat(file.uri) != file}
         return [file for file in files if file.uri not in moving]
 
-    def _leave(self, read: FilesRead) -> Iterable[str]:
+    def _leave(self, read: FilesRead) -> Unread:
         """Take note of what was not read: for another try, or for the error at the end."""
         for file in read.changed:
             tries = self._tries[file.uri] = self._tries.get(file.uri, 0) + 1
@@ -248,11 +248,12 @@ class FileSource:
             if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
                 self._access.widen(read.new_columns)
             self._new_columns = united(self._new_columns, read.new_columns)
-        unread = dict(read.failed)
+        passed_over = read.failed if self._options.ignore_corrupt else {}
         if not self._options.ignore_missing:
-            unread.update(dict.fromkeys(read.missing, "it is gone"))
-        self._left.update(unread)
-        return {file.uri for file in read.changed} | unread.keys() | set(read.unlike)
+            self._left.update(dict.fromkeys(read.missing, "it is gone"))
+        self._left.update({u: reason for u, reason in read.failed.items() if u not in passed_over})
+        left = {*read.missing, *read.unlike, *read.failed, *(file.uri for file in read.changed)}
+        return Unread(frozenset(left - passed_over.keys()), frozenset(passed_over))
 
     def _raise_if_left(self) -> None:
         if self._new_columns is not None:
