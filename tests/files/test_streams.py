@@ -1,0 +1,215 @@
+"""A stream of files reads each file once, or each version once, in order and in bounded batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+from millpond.errors.files import UnknownFileOptionError
+from millpond.runner import read_events
+from tests.files.shared_engine import BEGINNING_S
+
+READ = "read_files('SENT', format => 'csv', header => true, schema => 'v INT'"
+
+
+def csv(*values: int) -> str:
+    return "".join(f"{line}\n" for line in ["v", *values])
+
+
+def values(suppliers, name="t"):
+    return [row[0] for row in suppliers.rows(name)]
+
+
+def batches(suppliers):
+    """The values that each commit of the table brought."""
+    path = suppliers.pipeline.table("t")
+    before: Counter[int] = Counter()
+    found = []
+    for version in range(DeltaTable(path).version() + 1):
+        builder = QueryBuilder().register("t", DeltaTable(path, version=version))
+        rows = Counter(pa.table(builder.execute("SELECT v FROM t"))["v"].to_pylist())
+        if rows != before:
+            found.append(sorted((rows - before).elements()))
+        before = rows
+    return found
+
+
+def test_a_path_is_read_once_though_it_is_sent_again(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ})")
+    suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    suppliers.send("a.csv", csv(2, 3), at_s=10)
+    suppliers.send("b.csv", csv(4), at_s=10)
+    suppliers.updated()
+    assert values(suppliers) == [1, 4]
+
+
+def test_with_overwrites_a_file_is_read_again_when_its_size_or_time_changed(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ}, allowOverwrites => true)")
+    suppliers.send("a.csv", csv(1))
+    suppliers.send("b.csv", csv(2))
+    suppliers.updated()
+    suppliers.send("a.csv", csv(30))  # another size, at the same time
+    suppliers.send("b.csv", csv(4), at_s=0.000_001)  # another time, of the same size
+    suppliers.updated()
+    assert values(suppliers) == [1, 2, 30, 4]
+    suppliers.updated()
+    suppliers.send("b.csv", csv(4), at_s=-5)  # an older version is another version
+    suppliers.updated()
+    assert values(suppliers) == [1, 2, 30, 4, 4]
+
+
+def test_batches_are_bounded_by_files_and_take_them_by_time_then_path(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ}, maxFilesPerTrigger => 2)")
+    for name, value, at_s in [("z", 1, 0), ("c", 3, 5), ("b", 2, 5), ("a", 5, 9), ("d", 4, 7)]:
+        suppliers.send(f"{name}.csv", csv(value), at_s=at_s)
+    suppliers.updated()
+    assert batches(suppliers) == [[1, 2], [3, 4], [5]]
+
+
+def test_batches_are_bounded_by_bytes_but_take_one_file_at_least(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ}, maxBytesPerTrigger => '10b')")
+    suppliers.send("big.csv", csv(11, 12, 13, 14), at_s=0)
+    for name, value in [("a", 1), ("b", 2), ("c", 3)]:
+        suppliers.send(f"{name}.csv", csv(value), at_s=value)
+    suppliers.updated()
+    assert batches(suppliers) == [[11, 12, 13, 14], [1, 2], [3]]
+
+
+def test_the_configuration_bounds_batches_that_have_no_bound_of_their_own(suppliers):
+    suppliers.pipeline.configure({"millpond.maxFilesPerTrigger": "1"})
+    suppliers.query(f"SELECT * FROM STREAM {READ})")
+    for value in (1, 2):
+        suppliers.send(f"{value}.csv", csv(value))
+    suppliers.updated()
+    assert batches(suppliers) == [[1], [2]]
+
+
+def test_existing_files_can_be_passed_over_for_good(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ}, includeExistingFiles => false)")
+    suppliers.send("old.csv", csv(1))
+    suppliers.updated()
+    assert suppliers.rows() == []
+    suppliers.send("new.csv", csv(2))
+    suppliers.updated()
+    assert values(suppliers) == [2]
+
+
+def test_existing_files_that_are_passed_over_are_read_when_they_are_sent_again(suppliers):
+    suppliers.query(
+        f"SELECT * FROM STREAM {READ}, includeExistingFiles => false, allowOverwrites => true)"
+    )
+    suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    suppliers.send("a.csv", csv(2), at_s=1)
+    suppliers.updated()
+    assert values(suppliers) == [2]
+
+
+def test_files_are_chosen_by_time_and_name(suppliers):
+    after = datetime.fromtimestamp(BEGINNING_S + 1, UTC).isoformat()
+    before = datetime.fromtimestamp(BEGINNING_S + 4, UTC).isoformat()
+    suppliers.query(
+        f"SELECT * FROM STREAM {READ}, modifiedAfter => '{after}', "
+        f"modifiedBefore => '{before}', pathGlobFilter => '*.csv')"
+    )
+    for at_s in range(6):
+        suppliers.send(f"{at_s}.csv", csv(at_s), at_s=at_s)
+    suppliers.send("3.txt", csv(33), at_s=3)
+    suppliers.updated()
+    assert values(suppliers) == [2, 3]
+
+
+def test_hidden_files_are_no_files(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ})")
+    suppliers.send("_a.csv", csv(1))
+    suppliers.send(".b.csv", csv(2))
+    suppliers.send("below/_c/d.csv", csv(3))
+    suppliers.send("below/c/d.csv", csv(4))
+    suppliers.updated()
+    assert values(suppliers) == [4]
+
+
+@pytest.mark.parametrize("how", ["DELETE", "MOVE"])
+def test_files_that_were_read_are_cleaned_away_once_their_time_is_over(suppliers, tmp_path, how):
+    archive = tmp_path / "archive"
+    suppliers.query(
+        f"SELECT * FROM STREAM {READ}, cleanSource => '{how}', "
+        f"`cleanSource.retentionDuration` => '0 seconds', "
+        f"`cleanSource.moveDestination` => '{archive}')"
+    )
+    path = suppliers.send("below/a.csv", csv(1))
+    suppliers.send("broken.csv.gz", b"this is no gzip")
+    suppliers.error()
+    assert not path.exists()
+    assert (suppliers.sent / "broken.csv.gz").exists()
+    moved = [found.read_text() for found in archive.rglob("a.csv")]
+    assert moved == ([csv(1)] if how == "MOVE" else [])
+    assert values(suppliers) == [1]
+
+
+def test_files_are_not_cleaned_away_before_their_time_is_over(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ}, cleanSource => 'DELETE')")
+    path = suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    assert path.exists()
+
+
+def test_a_file_goes_once_through_each_of_two_flows(suppliers):
+    suppliers.write(
+        f"""
+        CREATE OR REFRESH STREAMING TABLE t;
+        CREATE FLOW one AS INSERT INTO t BY NAME SELECT v FROM STREAM {READ});
+        CREATE FLOW two AS INSERT INTO t BY NAME SELECT v * 10 AS v FROM STREAM {READ});
+        """
+    )
+    suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    suppliers.send("b.csv", csv(2))
+    suppliers.updated()
+    assert values(suppliers) == [1, 10, 2, 20]
+
+
+def test_an_option_that_is_none_is_refused_where_it_stands(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ}, allowOverwrite => true)")
+    suppliers.send("a.csv", csv(1))
+    error = suppliers.error()
+    assert isinstance(error, UnknownFileOptionError)
+    assert "allowOverwrites" in str(error)
+    assert "pipeline.sql:1" in str(error)
+
+
+def test_a_dry_run_writes_nothing(suppliers):
+    suppliers.query("SELECT * FROM STREAM read_files('SENT', format => 'csv', header => true)")
+    suppliers.send("a.csv", csv(1))
+    before = sorted(suppliers.pipeline.root.rglob("*"))
+    assert suppliers.dry_run() == ()
+    assert sorted(suppliers.pipeline.root.rglob("*")) == before
+
+
+def test_a_full_refresh_reads_all_files_that_there_are(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ})")
+    suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    suppliers.send("a.csv", csv(2))
+    suppliers.send("b.csv", csv(3))
+    suppliers.updated(full_refresh=["t"])
+    assert values(suppliers) == [2, 3]
+
+
+def test_progress_counts_files_and_bytes_that_are_left(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ}, maxFilesPerTrigger => 1)")
+    for value in (1, 2, 3):
+        suppliers.send(f"{value}.csv", csv(value))
+    suppliers.updated()
+    metrics = [
+        event.details["flow_progress"]["metrics"]
+        for event in read_events(suppliers.project(), "latest")
+        if "metrics" in event.details.get("flow_progress", {})
+    ]
+    assert [found["backlog_files"] for found in metrics] == [2, 1, 0]
+    assert [found["backlog_bytes"] for found in metrics] == [8, 4, 0]
