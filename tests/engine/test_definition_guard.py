@@ -263,7 +263,7 @@ def test_reads_come_in_order_and_from_text_as_well(engine, spark):
     assert shown == [(("a",), True), (("b",), False), (("d",), False), (("c",), True)]
 
 
-@pytest.mark.parametrize("name", ["orc", "socket", "rate-micro-batch"])
+@pytest.mark.parametrize("name", ["orc", "socket", "kinesis"])
 def test_streams_of_other_formats_are_refused(engine, spark, name):
     def function():
         return spark.readStream.format(name).schema("a INT").load("/x")

@@ -216,6 +216,10 @@ def test_a_table_may_be_called_as_the_function_is(engine):
 QUERIES = {
     "no alias": ("SELECT * FROM read_files('/t')", [(1, "x"), (2, "y")]),
     "name of the function": ("SELECT read_files.a FROM read_files('/t')", [(1,), (2,)]),
+    "names for its columns": (
+        "SELECT * FROM read_files('/t') AS f(x, y) WHERE x > 1",
+        [(2, "y")],
+    ),
     "alias": ("SELECT f.b FROM STREAM(read_files('/t')) AS f WHERE f.a > 1", [("y",)]),
     "join": (
         "SELECT x.a, y.c FROM STREAM read_files('/t') x JOIN read_files('/u') y ON x.a = y.a",
@@ -255,6 +259,12 @@ def test_files_are_bound_like_tables(engine, tmp_path, text, expected):
     found = plan(engine, sql(text), bind)
     batch = engine.stage(found, bind, folder=tmp_path / "out")
     assert rows(batch) == expected
+
+
+def test_other_names_for_the_columns_of_files_are_kept(engine, tmp_path):
+    bind = by_path(engine, tmp_path)
+    found = plan(engine, sql("SELECT * FROM STREAM read_files('/t') AS f(x, y)"), bind)
+    assert engine.stage(found, bind, folder=tmp_path / "out").schema.names == ["x", "y"]
 
 
 REFUSED_IN_SQL = {

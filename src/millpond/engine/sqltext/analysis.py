@@ -76,7 +76,10 @@ class TextAnalysis:
         items, table = self.tree.expressions, self.tree.args["from_"].this
         parts = {key for key, value in table.args.items() if value} - {"alias", "db", "catalog"}
         is_star = len(items) == 1 and isinstance(items[0], exp.Star)
-        is_plain = isinstance(table, exp.Table) and parts == {"this"} and len(self.reads) == 1
+        alias = table.args.get("alias")
+        renames = alias is not None and bool(alias.args.get("columns"))
+        is_plain = isinstance(table, exp.Table) and parts == {"this"} and not renames
+        is_plain = is_plain and len(self.reads) == 1
         return is_star and not any(items[0].args.values()) and is_plain
 
     def bound(
