@@ -29,6 +29,7 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 # DuckDB takes separators of so many bytes at most.
 _MAX_SEPARATOR_BYTES = 4
 _OVERLAP_BYTES = 16
+_LONG_LINE_BYTES = 512 * 1024
 _FLUSH_ROWS = 20_000
 _FLUSH_CHARACTERS = 8 * 1024 * 1024
 
@@ -163,6 +164,8 @@ def _facts(path: Path, options: CsvOptions, *, counts_values: bool) -> tuple[boo
             part = before + chunk
             if b"\r" in chunk and part.count(b"\r") - part.endswith(b"\r") != part.count(b"\r\n"):
                 return has_quotes, False
+            if _has_long_line(part):
+                return has_quotes, False
             if counts_values and open_end.search(part):
                 return has_quotes, False
             if quote and quote in chunk:
@@ -173,6 +176,14 @@ def _facts(path: Path, options: CsvOptions, *, counts_values: bool) -> tuple[boo
                 return True, False
             before = chunk[-_OVERLAP_BYTES:]
     return has_quotes, not before.endswith(b"\r")
+
+
+def _has_long_line(part: bytes) -> bool:
+    """Whether a line may be longer than DuckDB reads, which would drop it without a word."""
+    return any(
+        part.find(b"\n", begin, begin + _LONG_LINE_BYTES) < 0
+        for begin in range(0, len(part) - _LONG_LINE_BYTES, _LONG_LINE_BYTES)
+    )
 
 
 def tables(

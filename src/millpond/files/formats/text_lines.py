@@ -9,7 +9,7 @@ from millpond.errors.file_formats import RowTooLongError
 from millpond.files.formats.base import LocalFile
 
 # What is longer is more likely a quote that never closes, or no text, than a row.
-MAX_ROW_CHARACTERS = 32 * 1024 * 1024
+MAX_ROW_CHARACTERS = 16 * 1024 * 1024
 _CHUNK_CHARACTERS = 1024 * 1024
 
 
