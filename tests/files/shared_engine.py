@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from millpond.engine.embedded import EmbeddedEngine
 from millpond.errors import MillpondError
@@ -109,6 +110,10 @@ class Suppliers:
         time_ns = BEGINNING_S * 10**9 + round(at_s * 10**9)
         os.utime(path, ns=(time_ns, time_ns))
         return path
+
+    def uri(self, name: str) -> str:
+        """How `_metadata.file_path` and messages call a file."""
+        return "file:" + quote(str(self.sent / name))
 
     def query(self, text: str, *, name: str = "t", properties: str = "") -> None:
         """Make a streaming table the pipeline: the query, in which SENT is the folder."""

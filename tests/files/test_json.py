@@ -14,6 +14,7 @@ from millpond.errors.file_formats import (
     FileUnreadableError,
     InvalidFormatOptionError,
     MalformedRecordError,
+    TooManyKeysError,
     UnsupportedFormatOptionError,
 )
 from tests.files.format_reads import read
@@ -364,6 +365,27 @@ class TestHostileFiles:
         answer = read("json", write(f'{{"a": {digits}}}\n'), "a DOUBLE", types=False)
         assert answer.rows == [{"a": None}]
         assert read("json", write(f'{{"a": {digits}}}'), types=False).rows == [{"a": digits}]
+
+    def test_a_million_keys_are_no_columns(self, write):
+        path = write(json.dumps({f"k{n}": n for n in range(1_000_000)}) + "\n")
+        with pytest.raises(TooManyKeysError, match="10000 different keys"):
+            read("json", path)
+
+    def test_an_object_of_many_keys_is_a_text_or_a_map(self, write):
+        content = [{"m": {f"k{n}": n, "x~/": 1}} for n in range(10_001)]
+        path = write("".join(json.dumps(record) + "\n" for record in content))
+        answer = read("json", path)
+        assert answer.schema == "m:string"
+        assert json.loads(answer.rows[0]["m"]).keys() >= {"x~/"}
+        answer = read("json", path, "m MAP(VARCHAR, BIGINT)")
+        assert sorted(row["m"]["x~/"] for row in answer.rows) == [1] * 10_001
+        assert (answer.new_columns, set(answer.rescued)) == ("", {None})
+
+    def test_many_unasked_keys_are_rescued_at_once(self, write):
+        record = {f"k{n}": n for n in range(5000)}
+        answer = read("json", write(json.dumps(record) + "\n"), "k7 BIGINT, o VARCHAR")
+        assert answer.rows == [{"k7": record.pop("k7"), "o": None}]
+        assert answer.rescued == [record]
 
     def test_a_name_with_signs_of_globs_means_the_one_file(self, write):
         paths = [write('{"a": 1}', "a[1]*.json"), write('{"a": 2}', "a1x.json")]

@@ -147,6 +147,14 @@ def test_s3a_is_written_as_the_user_writes_it(server, folder):
     assert stat(found.uri) == found
 
 
+def test_a_whole_bucket_may_be_listed(server, folder):
+    put(server, f"{folder}/a.csv")
+    for path in (f"s3://{BUCKET}", f"s3://{BUCKET}/", f"s3://{BUCKET}/*/a.csv"):
+        options = FileOptions("csv", (path,), discovery=STRICT)
+        found = {file.uri for file in list_files(options, root=Path("/"))}
+        assert f"s3://{BUCKET}/{folder}/a.csv" in found
+
+
 def test_what_does_not_exist_is_named(server, folder):
     with pytest.raises(FilesNotFoundError, match=f"There is no file or folder s3://{BUCKET}"):
         listed(folder, streaming=True)

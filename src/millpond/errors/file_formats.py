@@ -241,6 +241,22 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+class TooManyKeysError(MillpondError, ValueError):
+    """Records have more different keys than a table could have columns."""
+
+    error_class = "FILE_TOO_MANY_KEYS"
+    sqlstate = "54011"
+
+    @classmethod
+    def from_limit(cls, limit: int) -> Self:
+        return cls(
+            f"The records of files have more than {limit} different keys; "
+            "so many columns are not inferred.",
+            hint="give the schema; keys that are values themselves can be read as a column of the "
+            "type map",
+        )
+
+
 class MissingRowTagError(MillpondError, ValueError):
     """A read of XML does not say which elements are rows."""
 

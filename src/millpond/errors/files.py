@@ -8,6 +8,13 @@ from typing import Self
 from millpond.errors.base import MillpondError, SourceLocation
 from millpond.errors.suggestion import did_you_mean, shortened
 
+# By how the scheme of an object store begins, where its clients look for credentials.
+_CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "ab": "AZURE_STORAGE_ACCOUNT_KEY, or what the client of Azure takes instead",
+}
+
 
 class UnknownFileOptionError(MillpondError, ValueError):
     """A read of files has an option that neither the reader nor the format has."""
@@ -214,13 +221,11 @@ class FilesUnreachableError(MillpondError, OSError):
     sqlstate = "58030"
 
     @classmethod
-    def from_error(cls, location: str, *, action: str, reason: str, local: bool) -> Self:
-        hint = (
-            "see that the user who runs the update may do that"
-            if local
-            else "see that the store can be reached and that its credentials and region are in "
-            "the environment, such as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
-        )
+    def from_error(cls, location: str, *, action: str, reason: str) -> Self:
+        credentials = _CREDENTIALS.get(location.partition("://")[0][:2])
+        hint = "see that the user who runs the update may do that"
+        if credentials is not None:
+            hint = f"see that the store can be reached and that the environment has {credentials}"
         return cls(f"{location} can't be {action}: {reason}", hint=hint)
 
 

@@ -11,7 +11,7 @@ class ListedFile(NamedTuple):
 
     Attributes:
         uri: The absolute location as Spark writes it in `_metadata.file_path`, such as
-            `file:///data/a%20b.csv` or `s3://bucket/key.csv`. It names the file everywhere.
+            `file:/data/a%20b.csv` or `s3://bucket/key.csv`. It names the file everywhere.
         size_bytes: Its length.
         modified_ns: When it was last changed, in nanoseconds since 1970.
         etag: What an object store calls this version; empty for local files.

@@ -84,26 +84,22 @@ class ObjectStoreFiles:
         return bool(kind == FileType.Directory)
 
     def entries(self, folder: str) -> list[FolderEntry]:
-        found = [
-            FolderEntry(info.base_name, not info.is_file)
-            for info in self._listed(folder, recursive=False)
-        ]
-        return sorted(found, key=lambda entry: entry.name)
+        # Google's lists no folders, unless whole trees are asked for.
+        is_whole = self._prefix.startswith("gs:")
+        start = self._start(folder)
+        folders: dict[str, bool] = {}
+        for info in self._listed(folder, recursive=is_whole):
+            name, inside, _ = info.path[start:].partition("/")
+            folders[name] = folders.get(name, False) or bool(inside) or not info.is_file
+        return [FolderEntry(name, is_folder) for name, is_folder in sorted(folders.items())]
 
     def walk(self, folder: str, *, recursive: bool) -> Iterator[ListedFile]:
-        if not recursive:
-            for info in self._listed(folder, recursive=False):
-                if is_hidden(info.base_name):
-                    continue
-                if info.is_file:
-                    yield self._file(info)
-                elif is_partition(info.base_name):
-                    yield from self.walk(f"{folder.rstrip('/')}/{info.base_name}", recursive=False)
-            return
         # A thousand objects a request, where each folder would take at least one of its own.
-        start = len(self._key(folder.rstrip("/"))) + 1
+        start = self._start(folder)
         for info in self._listed(folder, recursive=True):
-            if info.is_file and not any(map(is_hidden, info.path[start:].split("/"))):
+            *folders, name = info.path[start:].split("/")
+            is_wanted = info.is_file and (recursive or all(map(is_partition, folders)))
+            if is_wanted and not any(map(is_hidden, (*folders, name))):
                 yield self._file(info)
 
     def stat(self, uri: str) -> ListedFile | None:
@@ -160,6 +156,10 @@ class ObjectStoreFiles:
             found: list[FileInfo] = self._file_system.get_file_info(selector)
         return found
 
+    def _start(self, folder: str) -> int:
+        """Where in the path of an object what lies in a folder begins."""
+        return len(self._key(folder.rstrip("/"))) + 1
+
     def _file(self, info: FileInfo) -> ListedFile:
         uri = self._prefix + quote_path(info.path[len(self._bucket) :])
         return ListedFile(uri, info.size, _whole_seconds(info.mtime_ns))
@@ -170,7 +170,8 @@ class ObjectStoreFiles:
             self._file_system.open_input_stream(self._key(path)) as stream,
         ):
             metadata: Mapping[str, bytes] = stream.metadata() or {}
-        return metadata.get("ETag", b"").decode("utf-8", "replace").strip('"')
+        tags = [value for name, value in metadata.items() if name.lower() == "etag"]
+        return b"".join(tags).decode("utf-8", "replace").strip('"')
 
     def _key(self, path: str) -> str:
         return self._bucket + path
@@ -196,7 +197,7 @@ class _Failing:
         kinds = (OSError, NotImplementedError, ValueError)
         if isinstance(error, kinds) and not isinstance(error, MillpondError):
             raise FilesUnreachableError.from_error(
-                self._location, action=self._action, reason=str(error), local=False
+                self._location, action=self._action, reason=str(error)
             ) from error
 
 

@@ -294,5 +294,5 @@ def _identity(folder: str) -> _Identity:
 
 def _unreachable(path: str, action: str, error: OSError) -> FilesUnreachableError:
     return FilesUnreachableError.from_error(
-        path, action=action, reason=error.strerror or str(error), local=True
+        path, action=action, reason=error.strerror or str(error)
     )

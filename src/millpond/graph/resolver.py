@@ -251,9 +251,9 @@ class _Resolver:
         upstream: set[Key] = set()
         for read in plan.reads:
             if read.format is not None:
-                external = self._external.find(read)
-                inputs[external.name] = None
+                inputs[" ".join(read.paths) or read.format] = None
                 if read.streaming:
+                    external = self._external.find(read)
                     key = stream_key(read, None)
                     stream = StreamRead(
                         external.name,

@@ -18,12 +18,15 @@ from millpond.files.formats.json_options import JsonOptions, json_options
 from millpond.files.formats.json_records import Records, find_records
 from millpond.files.formats.json_select import JsonSelect
 from millpond.files.formats.merged_types import merge_structs
-from millpond.files.options import Dialect, ParseMode
+from millpond.files.options import Dialect, EvolutionMode, ParseMode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from millpond.files.options import FileOptions
+
+
+STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
 
 
 class JsonFormat:
@@ -37,7 +40,11 @@ class JsonFormat:
         connection: DuckDBPyConnection,
         folder: Path,
     ) -> StructType:
-        """The keys of all records, in order of their names."""
+        """The keys of all records, in order of their names.
+
+        Raises:
+            TooManyKeysError: There are more than a table could have columns.
+        """
         given = json_options(options.format_options)
         records = find_records(files, given, options.mode, connection=connection, folder=folder)
         schema = inferred_schema(records.found, given, types=options.infer_types)
@@ -77,6 +84,8 @@ def _wants_corrupt_column(records: Records, options: FileOptions) -> bool:
 def _new_columns(
     records: Records, columns: StructType, given: JsonOptions, options: FileOptions
 ) -> StructType:
+    if records.found.has_more and options.evolution not in STOPPING:
+        return StructType([])
     inferred = inferred_schema(records.found, given, types=options.infer_types)
     merged = merge_structs(columns, inferred, keep_types=True)
     known = {field.name: field.dataType for field in columns.fields}

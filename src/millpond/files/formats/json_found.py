@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from millpond.errors.file_formats import TooManyKeysError
 from millpond.files.formats.json_options import JsonOptions
 
 NULL = "null"
@@ -39,26 +40,35 @@ _KINDS = {
 }
 
 
+# An object with more different keys than a table could have columns.
+MAX_FIELDS = 10_000
+
+
 @dataclass
 class Found:
     """The values that are at one place of many records.
 
     Attributes:
         kinds: The kinds of all values.
-        fields: Those within objects, by key.
+        fields: Those within objects, by key; of many keys, the first.
+        has_more: Whether there are more keys.
         items: Those within arrays.
     """
 
     kinds: set[str] = field(default_factory=set)
     fields: dict[str, Found] = field(default_factory=dict)
     items: Found | None = None
+    has_more: bool = False
 
     def add(self, structure: Any) -> None:
         """Take in what `json_structure` says of a value."""
         if isinstance(structure, dict):
             self.kinds.add(OBJECT)
             for key, inner in structure.items():
-                self.fields.setdefault(key, Found()).add(inner)
+                if key not in self.fields and len(self.fields) >= MAX_FIELDS:
+                    self.has_more = True
+                else:
+                    self.fields.setdefault(key, Found()).add(inner)
         elif isinstance(structure, list):
             self.kinds.add(ARRAY)
             self.items = self.items or Found()
@@ -73,7 +83,12 @@ def inferred_schema(found: Found, options: JsonOptions, *, types: bool) -> Struc
 
     Args:
         types: Whether types are looked for, or every column is a text.
+
+    Raises:
+        TooManyKeysError: There are more than a table could have columns.
     """
+    if found.has_more:
+        raise TooManyKeysError.from_limit(MAX_FIELDS)
     # Columns can't differ by case alone; the values of the other keys are rescued.
     names = {name.lower(): name for name in sorted(found.fields) if name}
     fields: list[StructField] = []
@@ -88,9 +103,9 @@ def inferred_schema(found: Found, options: JsonOptions, *, types: bool) -> Struc
 def inferred_type(found: Found, options: JsonOptions) -> DataType:  # noqa: PLR0911 - a table
     """The type of values; a text where they are of kinds that have nothing in common."""
     kinds = found.kinds - {NULL}
-    if kinds == {OBJECT}:
-        # No table has a struct without fields.
-        return inferred_schema(found, options, types=True) if any(found.fields) else StringType()
+    # No table has a struct without fields, or with so many.
+    if kinds == {OBJECT} and any(found.fields) and not found.has_more:
+        return inferred_schema(found, options, types=True)
     if kinds == {ARRAY} and found.items is not None:
         return ArrayType(inferred_type(found.items, options))
     if options.primitives_as_string:

@@ -19,9 +19,10 @@ from millpond.files.formats.json_records import Records
 from millpond.files.formats.json_rewriting import REST_KEY
 from millpond.files.formats.json_values import (
     JsonValues,
+    has_rest,
     members,
-    other_keys,
     pointer,
+    rest,
     tagged,
     untagged,
 )
@@ -182,20 +183,12 @@ class JsonSelect:
         """Members of the rescued object for what no column was asked for."""
         known = [key for keys in self._keys.values() for key in keys]
         found: list[str] = []
-        if set(self.records.found.fields) - set(known):
-            # The texts of keys and values, as an object writes them.
-            path = "'/' || replace(replace(__other, '~', '~0'), '/', '~1')"
-            value = self._raw(f"CAST(json_extract(json, {path}) AS VARCHAR)")
-            texts = (
-                f"list_transform({other_keys('json', [*known, REST_KEY])}, "
-                f"lambda __other: CAST(to_json(__other) AS VARCHAR) || ':' || {value})"
-            )
-            found.append(f"nullif(array_to_string({texts}, ','), '')")
+        others = has_rest("json", known, self.records.found)
+        if others is not None:
+            found.append(f"CASE WHEN {others} THEN {_inside(rest('json', [*known, REST_KEY]))} END")
         if self.records.has_rest:
-            rest = self._raw(f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)")
-            inner = f"substr({rest}, 2, length({rest}) - 2)"
-            found.append(f"CASE WHEN {rest} LIKE '{{_%}}' THEN {inner} END")
-        return found
+            found.append(_inside(f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)"))
+        return list(map(self._raw, found))
 
     def _stop_or_drop(self) -> str:
         misfit = " OR ".join(self._misfits)
@@ -206,6 +199,11 @@ class JsonSelect:
         where = uri_sql(uris, quote(FILE_INDEX))
         message = f"{where} || {literal(': ' + str(error) + ' ')} || {self._raw('json')}"
         return f"CASE WHEN {misfit} THEN CAST(error({message}) AS BOOLEAN) ELSE false END"
+
+
+def _inside(text: str) -> str:
+    """The members of an object as they are written; NULL for an empty one, or other values."""
+    return f"CASE WHEN {text} LIKE '{{_%}}' THEN substr({text}, 2, length({text}) - 2) END"
 
 
 def _loses_digits(found: Found | None, wanted: DataType) -> bool:

@@ -56,6 +56,8 @@ _NOT_FINITE = {
     "inf": ("Infinity", "+Infinity", "INF", "+INF"),
     "-inf": ("-Infinity", "-INF"),
 }
+# Of more keys than these no list is written into a query.
+_LISTED_KEYS = 500
 _DIRECT: tuple[tuple[type[DataType], frozenset[str]], ...] = (
     # The kinds of values that DuckDB reads as Spark does.
     (BooleanType, frozenset({BOOLEAN})),
@@ -96,16 +98,28 @@ def members(text: str, keys: Sequence[str]) -> str:
     )
 
 
-def other_keys(text: str, keys: Iterable[str]) -> str:
-    """The keys of an object that are none of these, and have a value."""
-    known = ", ".join(map(literal, keys)) or "''"
-    value = _dynamic_member(text, "__key")
-    return f"list_filter(json_keys({text}), lambda __key: __key NOT IN ({known}) AND {value})"
+def rest(text: str, keys: Iterable[str]) -> str:
+    """The text of an object without these keys."""
+    patch = json.dumps(dict.fromkeys(keys), ensure_ascii=False)
+    # A patch of nulls removes keys, and reads the object once, however many others there are.
+    return f"CAST(json_merge_patch({text}, {literal(patch)}) AS VARCHAR)"
 
 
-def _dynamic_member(text: str, key: str) -> str:
-    path = f"'/' || replace(replace({key}, '~', '~0'), '/', '~1')"
-    return f"coalesce(CAST(json_extract({text}, {path}) AS VARCHAR), 'null') <> 'null'"
+def has_rest(text: str, keys: Sequence[str], found: Found | None) -> str | None:
+    """The condition that an object has values of other keys; `None` where none does."""
+    if found is None or found.has_more or MIXED in found.kinds:
+        return f"{rest(text, keys)} <> '{{}}'"
+    others = sorted(set(found.fields) - set(keys))
+    if not others:
+        return None
+    if len(others) > _LISTED_KEYS:
+        return f"{rest(text, keys)} <> '{{}}'"
+    pointers = ", ".join(map(pointer, others))
+    values = f"json_extract({text}, [{pointers}])"
+    return (
+        f"len(list_filter({values}, "
+        "lambda __member: coalesce(CAST(__member AS VARCHAR), 'null') <> 'null')) > 0"
+    )
 
 
 @dataclass(frozen=True)
@@ -167,6 +181,7 @@ class JsonValues:
         }
         others = {name.lower() for name in fields} - {name.lower() for name in inner}
         is_plain = len({name.lower() for name in fields}) == len(fields)
+        is_plain = is_plain and found is not None and not found.has_more
         if None in inner.values() or not is_plain or (others and self.keeps_rest):
             return None
         if any(name not in inner and name.lower() not in others for name in fields):
@@ -202,8 +217,8 @@ class JsonValues:
             value = self.value(source, inner.get(field.name), field.dataType, depth=depth + 1)
             fields.append(f"{quote(field.name)} := {value.sql}")
             misfits += [value.misfit] if value.misfit else []
-        if self.keeps_rest and (found is None or set(inner) - set(flat) or MIXED in found.kinds):
-            misfits.append(f"len({other_keys(text, flat)}) > 0")
+        if self.keeps_rest and (others := has_rest(text, flat, found)) is not None:
+            misfits.append(others)
         listed = f"[{members(text, flat)}]"
         is_object = f"starts_with({text}, '{{')"
         packed = f"list_transform({listed}, lambda {bound}: struct_pack({', '.join(fields)}))[1]"

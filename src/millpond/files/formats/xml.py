@@ -16,6 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from millpond.errors.file_formats import MalformedRecordError
 from millpond.files.formats.base import LocalFile, Selection
+from millpond.files.formats.json import STOPPING
 from millpond.files.formats.json_options import JsonOptions, json_options
 from millpond.files.formats.json_records import find_records
 from millpond.files.formats.json_rewriting import REST_KEY
@@ -76,10 +77,7 @@ class XmlFormat:
         select = JsonSelect(
             records, columns, given, options, connection, text_key=rewriting.given.value_tag
         )
-        merged = merge_structs(columns, rewriting.schema(), keep_types=True)
-        known = {field.name: field.dataType for field in columns.fields}
-        new = [field for field in merged.fields if known.get(field.name) != field.dataType]
-        return Selection(select.sql(), StructType(new))
+        return Selection(select.sql(), rewriting.new_columns(columns))
 
 
 class _Rewriting:
@@ -104,6 +102,14 @@ class _Rewriting:
         """The columns of the rows that were written."""
         decimals = json_options(self._options.format_options).prefers_decimal
         return self._found.schema(self.given, types=self._options.infer_types, decimals=decimals)
+
+    def new_columns(self, columns: StructType) -> StructType:
+        """Those of the rows that were written and not asked for."""
+        if self._found.has_more and self._options.evolution not in STOPPING:
+            return StructType([])
+        merged = merge_structs(columns, self.schema(), keep_types=True)
+        known = {field.name: field.dataType for field in columns.fields}
+        return StructType([f for f in merged.fields if known.get(f.name) != f.dataType])
 
     def write(self, file: LocalFile, folder: Path) -> Path:
         """Write the rows of a file; returns the file with one object a line.

@@ -22,6 +22,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from millpond.errors.file_formats import TooManyKeysError
+from millpond.files.formats.json_found import MAX_FIELDS
 from millpond.files.formats.json_lenient import MAX_DEPTH
 from millpond.files.formats.xml_options import XmlOptions
 
@@ -125,11 +127,13 @@ class XmlFound:
         kinds: The types of texts.
         fields: What is within elements, if they are more than a text.
         is_repeated: Whether there are several in one row.
+        has_more: Whether there are more fields than a table could have columns.
     """
 
     kinds: set[type[DataType]] = field(default_factory=set)
     fields: dict[str, XmlFound] = field(default_factory=dict)
     is_repeated: bool = False
+    has_more: bool = False
 
     def add(self, value: Any) -> None:
         """Take in a value as `row_values` gives it."""
@@ -139,12 +143,21 @@ class XmlFound:
                 self.add(item)
         elif isinstance(value, dict):
             for name, inner in value.items():
-                self.fields.setdefault(name, XmlFound()).add(inner)
+                if name not in self.fields and len(self.fields) >= MAX_FIELDS:
+                    self.has_more = True
+                else:
+                    self.fields.setdefault(name, XmlFound()).add(inner)
         elif value:
             self.kinds.add(_type_of_text(value))
 
     def schema(self, options: XmlOptions, *, types: bool, decimals: bool = False) -> StructType:
-        """The columns of rows, in the order of their names as in Spark."""
+        """The columns of rows, in the order of their names as in Spark.
+
+        Raises:
+            TooManyKeysError: There are more than a table could have.
+        """
+        if self.has_more:
+            raise TooManyKeysError.from_limit(MAX_FIELDS)
         names = {name.lower(): name for name in sorted(self.fields)}
         return StructType(
             [
@@ -155,14 +168,15 @@ class XmlFound:
 
     def type(self, options: XmlOptions, *, types: bool, decimals: bool = False) -> DataType:
         """The type of the values; texts if types are not looked for."""
-        if self.fields:
+        if self.fields and not self.has_more:
             inner = XmlFound(fields=dict(self.fields))
             if self.kinds:
                 text = inner.fields.setdefault(options.value_tag, XmlFound())
                 text.kinds |= self.kinds
             found: DataType = inner.schema(options, types=types, decimals=decimals)
         else:
-            found = _common_type(self.kinds, decimals=decimals) if types else StringType()
+            is_text = not types or bool(self.fields)
+            found = StringType() if is_text else _common_type(self.kinds, decimals=decimals)
         return ArrayType(found) if self.is_repeated else found
 
 
