@@ -10,6 +10,7 @@ from decimal import Decimal
 import duckdb
 import pytest
 
+from millpond.delta import connect
 from millpond.errors.file_formats import (
     FileUnreadableError,
     InvalidFormatOptionError,
@@ -17,7 +18,7 @@ from millpond.errors.file_formats import (
     TooManyKeysError,
     UnsupportedFormatOptionError,
 )
-from tests.files.format_reads import read
+from tests.files.format_reads import local, options_of, read, struct
 
 
 @pytest.fixture
@@ -191,8 +192,24 @@ class TestKeys:
     def test_keys_without_a_column_are_rescued_and_told(self, write):
         path = write('{"a": 1, "b": {"x": 1.50}, "c/~": null}\n{"a": 2}\n')
         answer = read("json", path, "a BIGINT")
-        assert answer.rescued == [{"b": {"x": 1.5}}, None]
+        assert answer.rescued == [{"b": {"x": 1.5}, "c/~": None}, None]
         assert answer.new_columns == "b:struct<x:double>,c/~:string"
+
+    def test_what_is_rescued_is_written_as_in_the_file(self, write):
+        digits = "1234567890123456.7890"
+        text = f'{{"a":{digits},"b":[{digits}],"c":{digits}}}'
+        path = write(text + "\n")
+        with connect() as connection:
+            columns = struct("a BIGINT, c DOUBLE")
+            selection = JsonFormat().select(
+                [local(path)],
+                options_of("json"),
+                columns,
+                connection=connection,
+                folder=path.parent,
+            )
+            rows = connection.execute(selection.sql).fetchall()
+        assert rows == [(None, 1234567890123456.8, f'{{"a":{digits},"b":[{digits}]}}')]
 
     def test_a_new_field_of_a_struct_is_told_with_its_column(self, write):
         answer = read("json", write('{"o": {"x": 1, "y": "q"}}'), "o STRUCT(x BIGINT)")

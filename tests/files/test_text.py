@@ -103,11 +103,11 @@ def test_a_line_is_read_up_to_a_limit(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     content = b"a\n" + b"x" * 20_000_000
-    with pytest.raises(RowTooLongError, match="line 2 of file:///data/0.txt"):
+    with pytest.raises(RowTooLongError, match=r"line 2 of file:///data/0.txt"):
         read(connection, tmp_path, content)
-    with pytest.raises(RowTooLongError, match="line 1 of file:///data/0.txt"):
+    with pytest.raises(RowTooLongError, match=r"line 1 of file:///data/0.txt"):
         read(connection, tmp_path, content, wholetext="true")
-    with pytest.raises(RowTooLongError, match="line 2 of file:///data/0.txt"):
+    with pytest.raises(RowTooLongError, match=r"line 2 of file:///data/0.txt"):
         read(connection, tmp_path, content.replace(b"\n", b";"), linesep=";")
 
 

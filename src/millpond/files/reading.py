@@ -209,6 +209,9 @@ class _Group:
 
     def _fail(self, file: ListedFile, error: Exception) -> None:
         _raise_if_out_of_room(error)
+        if not [*self._unchanged([file])]:
+            # Whoever wrote to it meanwhile is the cause.
+            return
         what = error.what if isinstance(error, MillpondError) else str(error)
         self._found.failed[file.uri] = what.strip().partition("\n")[0]
 

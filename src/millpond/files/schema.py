@@ -139,6 +139,18 @@ def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:
     )
 
 
+def check_readable(options: FileOptions, columns: FileColumns) -> None:
+    """Raise unless files could be read so; looks at none.
+
+    Raises:
+        MillpondError: An option of the format is wrong, or a column is none that it can give.
+    """
+    with tempfile.TemporaryDirectory(prefix="millpond-check-") as name, cursor() as connection:
+        format_of(options.format).select(
+            [], options, columns.inside, connection=connection, folder=Path(name)
+        )
+
+
 def _sample(files: Sequence[ListedFile]) -> list[ListedFile]:
     sample: list[ListedFile] = []
     size_bytes = 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.engine.protocol import Input, ParquetInput, TableRead
+from millpond.errors import MillpondError
 from millpond.errors.file_reads import ColumnsNotInferredError, FilesUnreadableError
 from millpond.files import FileOptions
 from millpond.files.columns import FileColumns
@@ -16,7 +17,13 @@ from millpond.files.listing import list_files
 from millpond.files.option_parser import parse_options
 from millpond.files.options import EvolutionMode
 from millpond.files.reading import read_files, united
-from millpond.files.schema import FileSchemas, KeptColumns, file_columns, infer
+from millpond.files.schema import (
+    FileSchemas,
+    KeptColumns,
+    check_readable,
+    file_columns,
+    infer,
+)
 from millpond.storage import Store
 from millpond.streaming import StreamSource
 from millpond.streaming.file_source import FileAccess, FileSource
@@ -70,7 +77,13 @@ class FileRead:
             kept = _inferred(options, read, root=root)
             if read.streaming:
                 schemas.keep(options, kept)
-        return cls(read, options, file_columns(options, kept), root, schemas)
+        columns = file_columns(options, kept)
+        try:
+            check_readable(options, columns)
+        except MillpondError as error:
+            error.where = error.where or read.location
+            raise
+        return cls(read, options, columns, root, schemas)
 
     @property
     def name(self) -> str:

@@ -71,7 +71,8 @@ def resolve(
     """
     targets = check_targets(pipeline)
     resolver = _Resolver(pipeline, engine, catalog, external, failed=targets.failed, anew=anew)
-    for dataset in pipeline.datasets:
+    # A view over files, and tables that read the same files, follow one that begins anew.
+    for dataset in sorted(pipeline.datasets, key=lambda found: not anew(found.name)):
         resolver.visit(dataset)
     return Graph(resolver.resolved), [*targets.problems, *resolver.problems]
 
@@ -155,7 +156,7 @@ class _Resolver:
         return ResolvedDataset(dataset=dataset, schema=schema, flows=flows, path=path)
 
     def _resolve_flow(self, flow: Flow, dataset: Dataset) -> ResolvedFlow:
-        anew = self._anew(dataset.name)
+        anew = any(self._anew(open_one.name) for open_one in self._open)
 
         def bind(read: TableRead) -> Input:
             if read.format is not None:
@@ -165,7 +166,7 @@ class _Resolver:
 
         with self._engine.defining(bind):
             plan = self._engine.plan(flow.query)
-        streams, inputs, upstream = self._follow(plan, reader=flow.name)
+        streams, inputs, upstream = self._follow(plan, reader=flow.name, anew=anew)
         kind = _checked_kind(flow, dataset, plan, streams=bool(streams))
         if kind is FlowKind.REPLACE_USING:
             check_replace_using(self._operators(plan, reader=flow.name), flow=flow.name)
@@ -243,7 +244,7 @@ class _Resolver:
         return self.resolved[dataset.name.key]
 
     def _follow(
-        self, plan: QueryPlan, *, reader: str
+        self, plan: QueryPlan, *, reader: str, anew: bool
     ) -> tuple[tuple[StreamRead, ...], tuple[str, ...], frozenset[Key]]:
         """Everything that a plan reads, through views as well."""
         streams: dict[StreamKey, StreamRead] = {}
@@ -253,7 +254,7 @@ class _Resolver:
             if read.format is not None:
                 inputs[" ".join(read.paths) or read.format] = None
                 if read.streaming:
-                    external = self._external.find(read)
+                    external = self._external.find(read, anew=anew)
                     key = stream_key(read, None)
                     stream = StreamRead(
                         external.name,

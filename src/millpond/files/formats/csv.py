@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyspark.sql.types import StructType
 
-# Inference looks at so many bytes in all, and at so many rows of a file where all are more.
+# Inference looks at so many files, at all rows where these are so small, and else at so many rows
+# of them together, but so many of each at least.
 _SAMPLE_FILES = 1000
-_SAMPLE_BYTES = 64 * 1024 * 1024
-_SAMPLE_ROWS = 20_000
+_SAMPLE_BYTES = 32 * 1024 * 1024
+_SAMPLE_ROWS = 200_000
+_SAMPLE_ROWS_OF_A_FILE = 1000
 
 
 class CsvFormat:
@@ -116,13 +118,14 @@ def _sample(
     """The texts of some of the files; those of large ones in part."""
     sampled = list(files[:_SAMPLE_FILES])
     size = sum(file.path.stat().st_size for file in sampled)
+    rows = max(_SAMPLE_ROWS_OF_A_FILE, _SAMPLE_ROWS // max(1, len(sampled)))
     return list(
         tables(
             survey(sampled, options),
             options,
             connection=connection,
             folder=folder,
-            sample_rows=_SAMPLE_ROWS if size > _SAMPLE_BYTES else None,
+            sample_rows=rows if size > _SAMPLE_BYTES else None,
         )
     )
 

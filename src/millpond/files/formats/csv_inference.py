@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MAX_DIGITS = 38
 _WHOLE = "'[+-]?[0-9]+\\.?'"
+_YEAR = "'^\\s*[+-]?[0-9]{4}'"
 _DATE = "'[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 
 
@@ -79,18 +80,23 @@ def _seen(text: str, options: CsvOptions) -> dict[str, str]:
     def casts(data_type: DataType) -> str:
         return f"({cast_sql(text, data_type, formats=formats)}) IS NOT NULL"
 
+    number = casts(DoubleType())
     date = casts(DateType())
+    timestamp = casts(TimestampType())
     if formats.date is None:
         # Dates are read leniently, but recognized by their usual form only.
         date = f"(regexp_full_match({text}, {_DATE}) AND {date})"
+    if formats.timestamp is None:
+        # Most other texts are seen to be none much quicker.
+        timestamp = f"(regexp_matches({text}, {_YEAR}) AND NOT {number} AND {timestamp})"
     return {
         "is_int": f"bool_and({casts(IntegerType())})",
         "is_long": f"bool_and({casts(LongType())})",
         "is_whole": f"bool_and(regexp_full_match({text}, {_WHOLE}))",
         "digits": f"max(length(regexp_replace({text}, '[^0-9]', '', 'g')))",
-        "is_double": f"bool_and({casts(DoubleType())})",
+        "is_double": f"bool_and({number})",
         "is_date": f"bool_and({date})",
-        "is_timestamp": f"bool_and({casts(TimestampType())})",
+        "is_timestamp": f"bool_and({timestamp})",
         "is_boolean": f"bool_and(lower({text}) IN ('true', 'false'))",
     }
 

@@ -142,40 +142,50 @@ def unique_names(values: Sequence[str | None], options: CsvOptions) -> tuple[str
 
 def _facts(path: Path, options: CsvOptions, *, counts_values: bool) -> tuple[bool, bool]:
     """Whether a file has quotes, and whether DuckDB may be tried on it."""
-    separator = options.separator.encode()
-    regular = (
-        len(separator) <= _MAX_SEPARATOR_BYTES
-        and not options.comment
-        and options.line_separator in {None, "\n"}
-        and options.max_characters is None
-        and all(len(character.encode()) <= 1 for character in (options.quote, options.escape))
-        and not (len(separator) > 1 and options.quote)
-    )
-    if not regular:
+    if not _may_be_regular(options):
         return True, False
+    separator = options.separator.encode()
     quote, escape = options.quote.encode(), options.escape.encode()
+    is_escaped = bool(escape) and escape != quote
     spaced_quote = re.compile(rb"(?:\A|[\r\n]|" + re.escape(separator) + rb")[ \t]+" + quote)
     # DuckDB takes no notice of a separator at the end of a line whose values are all there.
     open_end = re.compile(re.escape(separator) + rb"(?:\r?\n|\Z)")
     has_quotes = False
+    is_regular = True
     with path.open("rb") as stream:
         before = b""
-        while chunk := stream.read(_CHUNK_BYTES):
+        while is_regular and (chunk := stream.read(_CHUNK_BYTES)):
             part = before + chunk
-            if b"\r" in chunk and part.count(b"\r") - part.endswith(b"\r") != part.count(b"\r\n"):
-                return has_quotes, False
-            if _has_long_line(part):
-                return has_quotes, False
-            if counts_values and open_end.search(part):
-                return has_quotes, False
-            if quote and quote in chunk:
-                has_quotes = True
-                if spaced_quote.search(part):
-                    return True, False
-            if has_quotes and escape and escape != quote and escape in part:
-                return True, False
+            has_quotes = has_quotes or (bool(quote) and quote in chunk)
+            is_regular = not (
+                _has_carriage_returns(part)
+                or _has_long_line(part)
+                or (counts_values and open_end.search(part))
+                or (has_quotes and is_escaped and escape in part)
+                or (has_quotes and spaced_quote.search(part))
+            )
             before = chunk[-_OVERLAP_BYTES:]
-    return has_quotes, not before.endswith(b"\r")
+    return has_quotes, is_regular and not before.endswith(b"\r")
+
+
+def _may_be_regular(options: CsvOptions) -> bool:
+    """Whether DuckDB has all that the options ask for."""
+    separator = options.separator.encode()
+    return (
+        len(separator) <= _MAX_SEPARATOR_BYTES
+        and not (len(separator) > 1 and options.quote)
+        and not options.comment
+        and options.line_separator in {None, "\n"}
+        and options.max_characters is None
+        and all(len(character.encode()) <= 1 for character in (options.quote, options.escape))
+    )
+
+
+def _has_carriage_returns(part: bytes) -> bool:
+    """Whether some stand alone, other than at the end of what is known so far."""
+    if b"\r" not in part:
+        return False
+    return part.count(b"\r") - part.endswith(b"\r") != part.count(b"\r\n")
 
 
 def _has_long_line(part: bytes) -> bool:

@@ -31,7 +31,7 @@ _EMPTY_OBJECT = '"JSON"'
 _FETCHED_ROWS = 1000
 # Only such numbers may be too large for a BIGINT or a DOUBLE, or none as JSON has them.
 _NOT_FINITE = r"[:,\[]\s*-?(?i:nan|inf)"
-_EXTREME = rf"[0-9]{{16}}|[0-9][eE][0-9+-]|{_NOT_FINITE}"
+_EXTREME = rf"[0-9]{{19}}|[0-9][eE]\+?[0-9]{{3}}|{_NOT_FINITE}"
 # DuckDB writes numbers in its own way, which is another one for such as these.
 _AWKWARD = r"\.[0-9]+0[^0-9.]|[0-9][eE][0-9+-]|[0-9.]{16}|[^0-9]0\.0000|-0[^.]"
 
@@ -214,6 +214,7 @@ class _Survey:
         if structure is None:
             return False
         if structure == _EMPTY_OBJECT:
+            self.found.add({})
             return True
         try:
             parsed = json.loads(structure)

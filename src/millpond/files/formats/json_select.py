@@ -7,13 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import DataType, DecimalType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from millpond.delta.schema import literal, quote
 from millpond.errors.file_formats import MalformedRecordError
 from millpond.files.formats.base import FILE_INDEX, RESCUED
 from millpond.files.formats.file_sql import uri_sql
-from millpond.files.formats.json_found import DOUBLE, Found
+from millpond.files.formats.json_found import ARRAY, DOUBLE, INTEGER, MIXED, NULL, OBJECT, Found
 from millpond.files.formats.json_options import JsonOptions
 from millpond.files.formats.json_records import Records
 from millpond.files.formats.json_rewriting import REST_KEY
@@ -72,10 +80,8 @@ class JsonSelect:
     @cached_property
     def _is_tagged(self) -> bool:
         """Whether some column would not get its numbers as they are written."""
-        return any(
-            _loses_digits(self.records.found.fields.get(field.name), field.dataType)
-            for field in self.columns.fields
-        ) and self.records.has_awkward_numbers(self.connection)
+        needed = _needs_digits(self.records.found, self.columns, keeps=self._keeps)
+        return needed and self.records.has_awkward_numbers(self.connection)
 
     @cached_property
     def _values(self) -> JsonValues:
@@ -206,28 +212,25 @@ def _inside(text: str) -> str:
     return f"CASE WHEN {text} LIKE '{{_%}}' THEN substr({text}, 2, length({text}) - 2) END"
 
 
-def _loses_digits(found: Found | None, wanted: DataType) -> bool:
-    """Whether a column keeps how numbers are written, and has others than whole ones."""
-    if found is None:
+def _needs_digits(found: Found, wanted: DataType | None, *, keeps: bool) -> bool:
+    """Whether it shows how numbers are written: as texts or decimals, or where they are rescued."""
+    if not _has_fractions(found):
         return False
-    if isinstance(wanted, StructType):
+    kinds = found.kinds - {NULL}
+    if isinstance(wanted, DoubleType | FloatType) and kinds <= {INTEGER, DOUBLE}:
+        return False
+    if isinstance(wanted, StructType) and kinds == {OBJECT}:
+        types = {field.name: field.dataType for field in wanted.fields}
         return any(
-            _loses_digits(found.fields.get(field.name), field.dataType) for field in wanted.fields
+            _needs_digits(inner, types.get(key), keeps=keeps) for key, inner in found.fields.items()
         )
-    return _keeps_digits(wanted) and _has_fractions(found)
-
-
-def _keeps_digits(wanted: DataType) -> bool:
-    if isinstance(wanted, StringType | DecimalType):
-        return True
-    parts = [getattr(wanted, name, None) for name in ("elementType", "valueType")]
-    if isinstance(wanted, StructType):
-        parts = [field.dataType for field in wanted.fields]
-    return any(_keeps_digits(part) for part in parts if part is not None)
+    if isinstance(wanted, ArrayType) and kinds == {ARRAY} and found.items is not None:
+        return _needs_digits(found.items, wanted.elementType, keeps=keeps)
+    return keeps or wanted is not None
 
 
 def _has_fractions(found: Found) -> bool:
-    if found.kinds & {DOUBLE, "mixed"}:
+    if found.kinds & {DOUBLE, MIXED}:
         return True
     inner = [*found.fields.values(), *([found.items] if found.items else [])]
     return any(map(_has_fractions, inner))
