@@ -9,6 +9,8 @@ from decimal import Decimal
 
 import duckdb
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from millpond.delta import connect
 from millpond.errors.file_formats import (
@@ -18,6 +20,7 @@ from millpond.errors.file_formats import (
     TooManyKeysError,
     UnsupportedFormatOptionError,
 )
+from millpond.files.formats.json import JsonFormat
 from tests.files.format_reads import local, options_of, read, struct
 
 
@@ -342,6 +345,55 @@ class TestLeniency:
     def test_a_single_variant_column_is_refused(self, write):
         with pytest.raises(UnsupportedFormatOptionError, match="singleVariantColumn"):
             read("json", write("{}"), "a BIGINT", singleVariantColumn="v")
+
+
+_SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="utf-8"), max_size=5),
+    st.sampled_from(["1", "1.0", "true", "null", "{", "2024-01-02", "NaN"]),
+)
+_VALUES = st.recursive(
+    _SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["x", "y", "X", "a/b~"]), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+_RECORDS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b", "B", "c d", ""]), _VALUES, max_size=4), max_size=6
+)
+
+
+class TestNothingIsLost:
+    @settings(
+        max_examples=60,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(records=_RECORDS, types=st.booleans())
+    def test_each_value_is_in_its_column_or_rescued(self, write, records, types):
+        path = write("".join(json.dumps(record) + "\n" for record in records))
+        answer = read("json", path, types=types)
+        assert len(answer.rows) == len(records)
+        for record, row, rescued in zip(records, answer.rows, answer.rescued, strict=True):
+            for key, value in record.items():
+                if value is not None and not (rescued and rescued.get(key) == value):
+                    assert _same(row[key], value), (key, value, row)
+
+
+def _same(found, value):
+    """Whether a column's value is that of the record, perhaps as text."""
+    if isinstance(found, str):
+        return found == value or (not isinstance(value, str) and json.loads(found) == value)
+    if isinstance(value, dict):
+        return all(_same(found.get(key), inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return len(found) == len(value) and all(map(_same, found, value))
+    return found == value or (isinstance(found, float) and found == float(value))
 
 
 class TestHostileFiles:
