@@ -12,6 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from millpond.files.locations import quote_path
+
 # Long ago, so that nothing waits for files to settle.
 BEGINNING_NS = 1_600_000_000 * 10**9
 STEP_NS = 10**9
@@ -76,7 +78,7 @@ class History:
         for name, versions in self.versions.items():
             time_ns, rows = max(versions)
             if not removes or time_ns > self.gone_ns.get(name, 0):
-                found.update((name, row) for row in rows)
+                found.update((quote_path(name), row) for row in rows)
         return found
 
     def _write(self, rows: list[int], time_ns: int) -> None:

@@ -24,9 +24,9 @@ def clean(
     for uri, file in files.items():
         if read_ms[uri] > until_ms:
             continue
-        if stat(uri) != file:
+        if stat(uri, options.store_options) != file:
             continue
         if options.clean_source is CleanSource.DELETE:
-            remove(uri)
+            remove(uri, options.store_options)
         elif options.clean_source_move_to is not None:
-            move(uri, options.clean_source_move_to)
+            move(uri, options.clean_source_move_to, options.store_options)

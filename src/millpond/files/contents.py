@@ -35,7 +35,7 @@ def plain_content(file: ListedFile, options: FileOptions, *, folder: Path) -> Lo
         FileUnreadableError: Its compression is broken, or its encoding is none.
         OSError: It can't be opened.
     """
-    path = local_copy(file, folder)
+    path = local_copy(file, folder, options.store_options)
     if options.format in _TEXT_FORMATS:
         ending = file.name.rpartition(".")[2].lower()
         if ending in _OPENERS:

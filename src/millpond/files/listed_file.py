@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import unquote
 
 
 class ListedFile(NamedTuple):
@@ -24,5 +23,5 @@ class ListedFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The last part of the path, decoded."""
-        return unquote(self.uri.rsplit("/", 1)[-1], errors="surrogateescape")
+        """The last part of the location, quoted as that is: `_metadata.file_name` in Spark."""
+        return self.uri.rsplit("/", 1)[-1]

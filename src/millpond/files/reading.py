@@ -97,7 +97,7 @@ class _Group:
 
     def _unchanged(self, files: Sequence[ListedFile]) -> Iterator[ListedFile]:
         for file in files:
-            now = stat(file.uri)
+            now = stat(file.uri, self._options.store_options)
             if now is None:
                 self._found.missing.append(file.uri)
             elif now != file:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 KAFKA = "kafka"
 RATES = frozenset({"rate", "rate-micro-batch"})
+_INFERENCE = "spark.sql.streaming.schemaInference"
 _LIMITS = (MAX_FILES_PER_TRIGGER, MAX_BYTES_PER_TRIGGER)
 
 
@@ -127,6 +128,7 @@ class ExternalSources:
             root=self._root,
             schemas=self._schemas,
             parse_schema=self._engine.parse_schema,
+            infers_streams=self._configuration.get(_INFERENCE, "").lower() == "true",
             anew=anew,
         )
 

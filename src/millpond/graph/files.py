@@ -51,12 +51,14 @@ class FileRead:
         root: Path,
         schemas: FileSchemas,
         parse_schema: Callable[[str], StructType],
+        infers_streams: bool,
         anew: bool,
     ) -> FileRead:
         """Understand a read, and find its columns.
 
         Args:
             limits: Options to take where the read has none of its own.
+            infers_streams: Whether streams of plain formats infer their columns.
             anew: Whether columns are inferred again though they were kept.
 
         Raises:
@@ -71,6 +73,8 @@ class FileRead:
             streaming=read.streaming,
             parse_schema=parse_schema,
             where=read.location,
+            root=root,
+            infers_streams=infers_streams,
         )
         kept = None if anew or not read.streaming else schemas.kept(options)
         if kept is None:

@@ -216,7 +216,7 @@ class FileSource:
         return [
             ListedFile(uri, 0, max(now, seen.newest.get(uri, file).modified_ns + _MICROSECOND_NS))
             for uri, file in seen.files.items()
-            if uri not in self._there and stat(uri) is None
+            if uri not in self._there and self._stat(uri) is None
         ]
 
     def _is_new(self, file: ListedFile, seen: SeenFiles) -> bool:
@@ -233,8 +233,11 @@ class FileSource:
         if not recent:
             return list(files)
         time.sleep(SETTLING_S)
-        moving = {file.uri for file in recent if stat(file.uri) != file}
+        moving = {file.uri for file in recent if self._stat(file.uri) != file}
         return [file for file in files if file.uri not in moving]
+
+    def _stat(self, uri: str) -> ListedFile | None:
+        return stat(uri, self._options.store_options)
 
     def _leave(self, read: FilesRead) -> Unread:
         """Take note of what was not read: for another try, or for the error at the end."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 _READERS = {
     "avro": ("avro", "AvroFormat"),
-    "binaryFile": ("binary_file", "BinaryFileFormat"),
+    "binaryfile": ("binary_file", "BinaryFileFormat"),
     "csv": ("csv", "CsvFormat"),
     "json": ("json", "JsonFormat"),
     "parquet": ("parquet", "ParquetFormat"),
