@@ -156,7 +156,7 @@ class _Resolver:
         return ResolvedDataset(dataset=dataset, schema=schema, flows=flows, path=path)
 
     def _resolve_flow(self, flow: Flow, dataset: Dataset) -> ResolvedFlow:
-        anew = any(self._anew(open_one.name) for open_one in self._open)
+        anew = self._begins_anew()
 
         def bind(read: TableRead) -> Input:
             if read.format is not None:
@@ -242,6 +242,15 @@ class _Resolver:
         if dataset.name.key in self._failed:
             raise UpstreamFailedError(str(dataset.name))
         return self.resolved[dataset.name.key]
+
+    def _begins_anew(self) -> bool:
+        """Whether the dataset at hand begins anew, or what a view is being read for."""
+        for dataset in reversed(self._open):
+            if self._anew(dataset.name):
+                return True
+            if dataset.kind.is_stored:
+                return False
+        return False
 
     def _follow(
         self, plan: QueryPlan, *, reader: str, anew: bool

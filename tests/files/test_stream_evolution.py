@@ -1,0 +1,298 @@
+"""Columns of a stream of files: inferred once and kept; what becomes of more, and of misfits."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+from deltalake import DeltaTable
+
+from millpond.errors.file_reads import ColumnsNotInferredError, FilesNotReadError, NewColumnsError
+from millpond.errors.files import FilesSchemaMissingError, InvalidFileOptionError
+from millpond.events import FlowStatus
+
+READ = "SELECT * FROM STREAM read_files('SENT', format => 'csv', header => true"
+
+
+def types(suppliers):
+    fields = json.loads(DeltaTable(suppliers.pipeline.table("t")).schema().to_json())["fields"]
+    return {field["name"]: field["type"] for field in fields}
+
+
+def rescued(text):
+    """The values that were rescued, without the path of their file."""
+    if text is None:
+        return None
+    found = json.loads(text)
+    assert found.pop("_file_path").startswith("file:/")
+    return found
+
+
+def test_types_are_inferred_by_read_files_and_not_by_cloud_files(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.write_python(
+        """
+@dp.table
+def c():
+    return (spark.readStream.format("cloudFiles").option("cloudFiles.format", "csv")
+            .option("header", True).load("SENT"))
+"""
+    )
+    suppliers.send("a.csv", "i,d,s\n1,2.5,x\n")
+    suppliers.updated()
+    assert suppliers.rows("t") == [(1, 2.5, "x", None)]
+    assert suppliers.rows("c") == [("1", "2.5", "x", None)]
+
+
+def test_columns_are_kept_between_updates_and_inferred_anew_by_a_full_refresh(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v\nword\n")
+    suppliers.updated()
+    assert types(suppliers) == {"v": "integer", "_rescued_data": "string"}
+    found = sorted((v, rescued(text)) for v, text in suppliers.rows() if v is not None)
+    assert found == [(1, None)]
+    assert [rescued(text) for v, text in suppliers.rows() if v is None] == [{"v": "word"}]
+    suppliers.updated(full_refresh=["t"])
+    assert types(suppliers) == {"v": "string", "_rescued_data": "string"}
+    assert suppliers.rows() == [("1", None), ("word", None)]
+
+
+def test_a_full_refresh_infers_columns_anew_through_a_view_too(suppliers):
+    suppliers.write(
+        f"CREATE TEMPORARY VIEW b AS {READ}); "
+        "CREATE OR REFRESH STREAMING TABLE t AS SELECT v FROM STREAM(b);"
+    )
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v\nword\n")
+    suppliers.updated(full_refresh=["t"])
+    assert suppliers.rows() == [("1",), ("word",)]
+
+
+def test_a_full_refresh_of_a_reader_leaves_the_columns_of_its_source(suppliers):
+    suppliers.write(
+        f"CREATE OR REFRESH STREAMING TABLE b AS {READ}); "
+        "CREATE OR REFRESH STREAMING TABLE t AS SELECT v FROM STREAM(b);"
+    )
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v\nword\n")
+    suppliers.updated(refresh=["b"], full_refresh=["t"])
+    assert suppliers.rows() == [(1,), (None,)]
+
+
+def test_without_files_columns_cannot_be_told_and_the_next_update_tells_them(suppliers):
+    suppliers.query(f"{READ})")
+    assert isinstance(suppliers.error(), ColumnsNotInferredError)
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    assert suppliers.rows() == [(1, None)]
+
+
+def test_with_given_columns_a_folder_may_be_empty(suppliers):
+    suppliers.query(f"{READ}, schema => 'v INT')")
+    suppliers.updated()
+    assert suppliers.rows() == []
+
+
+def test_new_columns_stop_the_update_once_and_the_next_one_has_them(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,w\n2,x\n", at_s=1)
+    suppliers.send("c.csv", "v\n3\n", at_s=2)
+    error = suppliers.error()
+    assert isinstance(error, NewColumnsError)
+    assert "w string" in str(error)
+    # The others of the batch were read.
+    assert suppliers.rows() == [(1, None), (3, None)]
+    suppliers.updated()
+    assert sorted((v, w) for v, w, _ in map(by_name(suppliers), suppliers.rows())) == [
+        (1, None),
+        (2, "x"),
+        (3, None),
+    ]
+    suppliers.updated()
+    assert len(suppliers.rows()) == 3
+
+
+def by_name(suppliers):
+    """Rows as v, w and what was rescued, however the table orders its columns."""
+    columns = suppliers.pipeline.columns("t")
+    wanted = [columns.index(name) for name in ("v", "w", "_rescued_data")]
+    return lambda row: tuple(row[index] for index in wanted)
+
+
+def test_new_columns_of_several_files_come_together(suppliers):
+    suppliers.query(f"{READ}, maxFilesPerTrigger => 1)")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,w\n2,x\n", at_s=1)
+    suppliers.send("c.csv", "v,z\n3,7\n", at_s=2)
+    error = suppliers.error()
+    assert isinstance(error, NewColumnsError)
+    assert "w string" in str(error)
+    assert "z int" in str(error)
+    suppliers.updated()
+    assert set(suppliers.pipeline.columns("t")) == {"v", "w", "z", "_rescued_data"}
+    assert len(suppliers.rows()) == 3
+
+
+def test_rescue_keeps_new_columns_beside_the_others(suppliers):
+    suppliers.query(f"{READ}, schemaEvolutionMode => 'rescue')")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,w\n2,x\n")
+    suppliers.updated()
+    assert sorted((v, rescued(text)) for v, text in suppliers.rows()) == [
+        (1, None),
+        (2, {"w": "x"}),
+    ]
+    text = next(text for v, text in suppliers.rows() if v == 2)
+    assert json.loads(text)["_file_path"] == suppliers.uri("b.csv")
+
+
+def test_a_rescued_column_can_have_another_name(suppliers):
+    suppliers.query(f"{READ}, schemaEvolutionMode => 'rescue', rescuedDataColumn => 'odd')")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    assert suppliers.pipeline.columns("t") == ["v", "odd"]
+
+
+def test_fail_on_new_columns_leaves_such_files_for_good(suppliers):
+    suppliers.query(f"{READ}, schemaEvolutionMode => 'failOnNewColumns')")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,w\n2,x\n")
+    suppliers.send("c.csv", "v\n3\n")
+    for _ in range(2):
+        error = suppliers.error()
+        assert isinstance(error, NewColumnsError)
+        assert "w string" in str(error)
+        assert [row[0] for row in suppliers.rows()] == [1, 3]
+    suppliers.send("b.csv", "v\n2\n")
+    suppliers.updated()
+    assert [row[0] for row in suppliers.rows()] == [1, 2, 3]
+
+
+def test_none_passes_new_columns_over(suppliers):
+    suppliers.query(f"{READ}, schemaEvolutionMode => 'none')")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,w\n2,x\n")
+    suppliers.updated()
+    assert suppliers.pipeline.columns("t") == ["v"]
+    assert suppliers.rows() == [(1,), (2,)]
+
+
+def test_given_columns_take_no_new_ones(suppliers):
+    suppliers.query(f"{READ}, schema => 'v INT, _rescued_data STRING')")
+    suppliers.send("b.csv", "v,w\n2,x\n")
+    suppliers.updated()
+    assert [(v, rescued(text)) for v, text in suppliers.rows()] == [(2, {"w": "x"})]
+
+
+def test_given_columns_and_new_columns_contradict_each_other(suppliers):
+    suppliers.query(f"{READ}, schema => 'v INT', schemaEvolutionMode => 'addNewColumns')")
+    assert isinstance(suppliers.error(), InvalidFileOptionError)
+
+
+def test_hints_change_types_and_add_columns(suppliers):
+    suppliers.query(f"{READ}, schemaHints => 'p DECIMAL(10, 2), later STRING')")
+    suppliers.send("a.csv", "v,p\n1,2.5\n")
+    suppliers.updated()
+    assert types(suppliers)["p"] == "decimal(10,2)"
+    assert types(suppliers)["later"] == "string"
+    suppliers.send("b.csv", "v,p,later\n2,3,x\n")
+    suppliers.updated()
+    columns = suppliers.pipeline.columns("t")
+    found = [dict(zip(columns, row, strict=True)) for row in suppliers.rows()]
+    assert [(row["v"], row["p"], row["later"]) for row in found] == [
+        (1, Decimal("2.50"), None),
+        (2, Decimal("3.00"), "x"),
+    ]
+
+
+def test_hints_reach_into_columns(suppliers):
+    suppliers.query(
+        "SELECT * FROM STREAM read_files('SENT', format => 'json', schemaHints => 'a.b BIGINT')"
+    )
+    suppliers.send("a.json", '{"a": {"b": 1, "c": "x"}}\n')
+    suppliers.updated()
+    fields = {field["name"]: field["type"] for field in types(suppliers)["a"]["fields"]}
+    assert fields == {"b": "long", "c": "string"}
+
+
+def test_folders_give_columns_that_files_do_not_have(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.send("year=2024/country=A%20B/a.csv", "v\n1\n")
+    suppliers.send("year=2025/country=C/a.csv", "v\n2\n")
+    suppliers.updated()
+    columns = suppliers.pipeline.columns("t")
+    found = [dict(zip(columns, row, strict=True)) for row in suppliers.rows()]
+    assert [(row["v"], row["year"], row["country"]) for row in found] == [
+        (1, 2024, "A B"),
+        (2, 2025, "C"),
+    ]
+    # A value that is no number comes later.
+    suppliers.send("year=__HIVE_DEFAULT_PARTITION__/country=D/a.csv", "v\n3\n")
+    suppliers.updated()
+    found = [dict(zip(columns, row, strict=True)) for row in suppliers.rows()]
+    assert (3, None, "D") in [(row["v"], row["year"], row["country"]) for row in found]
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED", "FAILFAST"])
+def test_what_does_not_fit_is_rescued_in_any_mode(suppliers, mode):
+    suppliers.query(f"{READ}, schema => 'v INT, _rescued_data STRING', mode => '{mode}')")
+    suppliers.send("a.csv", "v\n1\nword\n2\n")
+    suppliers.updated()
+    found = [(v, rescued(text)) for v, text in suppliers.rows()]
+    assert found == [(1, None), (2, None), (None, {"v": "word"})]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("PERMISSIVE", [(1,), (2,), (None,)]), ("DROPMALFORMED", [(1,), (2,)])]
+)
+def test_what_does_not_fit_is_null_or_dropped_where_nothing_is_rescued(suppliers, mode, expected):
+    suppliers.query(f"{READ}, schema => 'v INT', mode => '{mode}')")
+    suppliers.send("a.csv", "v\n1\nword\n2\n")
+    suppliers.updated()
+    assert suppliers.rows() == expected
+
+
+def test_fail_fast_leaves_a_file_that_has_what_does_not_fit(suppliers):
+    suppliers.query(f"{READ}, schema => 'v INT', mode => 'FAILFAST')")
+    suppliers.send("a.csv", "v\n1\nword\n")
+    suppliers.send("b.csv", "v\n2\n")
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert suppliers.uri("a.csv") in str(error)
+    assert "word" in str(error)
+    assert suppliers.rows() == [(2,)]
+
+
+def test_a_plain_stream_wants_its_columns(suppliers):
+    suppliers.write_python(
+        """
+@dp.table
+def t():
+    return spark.readStream.format("csv").load("SENT")
+"""
+    )
+    error = suppliers.error()
+    assert isinstance(error, FilesSchemaMissingError)
+
+
+def test_a_table_that_reads_named_columns_goes_on_after_new_ones(suppliers):
+    """The new column is none of the query's: the table stays as it is."""
+    suppliers.query(READ.replace("*", "v") + ")")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,w\n2,x\n")
+    result = suppliers.update()
+    assert [flow.status for flow in result.flows] == [FlowStatus.FAILED]
+    suppliers.updated()
+    assert suppliers.rows() == [(1,), (2,)]
