@@ -9,6 +9,7 @@ from millpond.definitions import Dataset, Flow
 from millpond.engine.protocol import Engine, QueryPlan
 from millpond.errors.options import InvalidOptionError
 from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
+from millpond.files import METADATA_NAME
 from millpond.graph.resolved import FileKey, StreamRead
 
 SETTING = "millpond.replaceUsing.emptyFiles"
@@ -47,13 +48,18 @@ def file_key(
     is_time = (
         sequence_column is not None and engine.metadata_origin(plan, sequence_column) == _SEQUENCE
     )
-    is_files = len(streams) == 1 and streams[0].external is not None
-    if key not in _KEYS or not is_time or not is_files:
+    if key not in _KEYS or not is_time or not _is_files(streams):
         raise ReplaceUsingNotKeyedByFileError.from_flow(
             flow.name, setting=SETTING, where=flow.location
         )
     assert key is not None
     return FileKey(key, follows_removals=setting is EmptyFiles.REPLACE_AND_REMOVE)
+
+
+def _is_files(streams: Sequence[StreamRead]) -> bool:
+    """Whether it is one stream, of files whose data have no column called `_metadata`."""
+    external = streams[0].external if len(streams) == 1 else None
+    return external is not None and METADATA_NAME not in map(str.lower, external.schema.names)
 
 
 def _setting(flow: Flow, dataset: Dataset) -> EmptyFiles:

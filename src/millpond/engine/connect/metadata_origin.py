@@ -42,6 +42,9 @@ def metadata_origin(relation: Any, sources: tuple[Source, ...], column: str) -> 
         sources: What the leaves of the relation read, in order.
         column: The name of a column that the relation gives.
     """
+    if len(sources) != 1:
+        # Of a join or a union, it could be that of other files.
+        return None
     texts = {
         id(leaf): source
         for leaf, source in zip(leaves(relation), sources, strict=True)
@@ -60,7 +63,9 @@ class _Origins:
         items: list[_Item] = []
         if kind == "sql":
             text = self._texts.get(id(relation))
-            return _of_query(text.tree, column, {}) if text and text.tree else None
+            if text is None or text.tree is None or text.tree.find(exp.Join):
+                return None
+            return _of_query(text.tree, column, {})
         if kind == "project":
             items = [_Item.of(expression) for expression in node.expressions]
         elif kind == "with_columns":
@@ -147,9 +152,9 @@ def _of_query(query: exp.Expr, column: str, known: Mapping[str, exp.Expr]) -> st
 
 
 def _of_tables(query: exp.Select, column: str, known: Mapping[str, exp.Expr]) -> str | None:
-    """The field that a column of the query in FROM is; with a join it could be another table's."""
+    """The field that a column of the query in FROM is; no other is in reach, by name."""
     clause = query.args.get("from_")
-    if clause is None or query.args.get("joins") or query.args.get("laterals"):
+    if clause is None or query.args.get("laterals"):
         return None
     source = clause.this
     if isinstance(source, exp.Table) and len(source.parts) == 1:
