@@ -209,6 +209,9 @@ def test_rows_say_which_file_they_are_of(reader: Reader) -> None:
         (3, "5"),
         (4, "6"),
     ]
+    # All but the file with a row that is too short are read by DuckDB.
+    assert reader.sql.count("read_csv(") == 2
+    assert reader.sql.count("read_parquet(") == 1
 
 
 def test_a_schema_of_plain_spark_is_that_of_the_positions(reader: Reader) -> None:
@@ -217,9 +220,37 @@ def test_a_schema_of_plain_spark_is_that_of_the_positions(reader: Reader) -> Non
     assert rows == [(1, 2)]
 
 
+def test_a_path_may_have_any_characters(reader: Reader) -> None:
+    folder = reader.folder / "it's [a]=*\n{1}" / "key=1"
+    folder.mkdir(parents=True)
+    for number, text in enumerate(["key,b\n2,x\n", "key,b\n3\n"]):
+        (folder / f"{number}.csv.gz").write_text(text)
+    files = [LocalFile(path, path.as_uri()) for path in sorted(folder.iterdir())]
+    selection = CsvFormat().select(
+        files,
+        file_options(),
+        schema(key=INT, b=STRING),
+        connection=reader.connection,
+        folder=folder,
+    )
+    rows = reader.connection.execute(selection.sql).fetchall()
+    assert sorted(rows) == [(2, "x", 0, None), (3, None, 1, None)]
+
+
 def test_inference_unites_the_columns_of_all_files(reader: Reader) -> None:
     inferred = reader.infer("a,b\n1,x\n", "B,c\n1,2020-01-01\n", "a\n1.5\n", infer_types=True)
     assert inferred == schema(a=DoubleType(), b=STRING, c=DateType())
+
+
+def test_inference_looks_at_some_rows_of_each_large_file(reader: Reader) -> None:
+    rows = "12345678,abcdefghijklmnopqrstuvwxyz\n" * 500_000
+    inferred = reader.infer(f"a,b\n{rows}", f"a,b\n{rows}", "a,b\nx,1\n", infer_types=True)
+    assert inferred == schema(a=STRING, b=STRING)
+    reader.read(f"a,b\n{rows}x,y\n", columns=schema(a=INT), rescued_column="_rescued_data")
+    rescued = reader.connection.execute(
+        f"SELECT {RESCUED} FROM ({reader.sql}) WHERE a IS NULL"
+    ).fetchall()
+    assert rescued == [('{"a":"x","b":"y"}',)]
 
 
 def test_without_inference_of_types_all_columns_are_strings(reader: Reader) -> None:
@@ -427,7 +458,6 @@ def test_one_irregular_file_does_not_slow_the_others_down(reader: Reader) -> Non
         {"header": "yes"},
         {"maxColumns": "0"},
         {"skipRows": "some"},
-        {"samplingRatio": "2"},
         {"lineSep": ""},
         {"unescapedQuoteHandling": "GUESS"},
     ],

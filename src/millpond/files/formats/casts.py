@@ -222,6 +222,7 @@ def _timestamp(text: str, formats: TextFormats, *, zoned: bool) -> str:
         pattern = formats.timestamp_ntz
     lenient = (
         f"CASE WHEN regexp_full_match({text}, {literal(_USUAL_TIMESTAMP)}) THEN {usual} "
+        f"WHEN {text} LIKE '____-__-__' AND {text} >= '0' THEN {usual} "
         f"ELSE {_of_parts(text, _TIMESTAMP, _TIMESTAMP_PARTS, value)} END"
     )
     if pattern is None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # of them together, but so many of each at least.
 _SAMPLE_FILES = 1000
 _SAMPLE_BYTES = 32 * 1024 * 1024
-_SAMPLE_ROWS = 200_000
+_SAMPLE_ROWS = 100_000
 _SAMPLE_ROWS_OF_A_FILE = 1000
 
 

@@ -50,7 +50,6 @@ class CsvOptions:
         max_characters: Characters of a value at most, or `None`.
         skip_rows: Lines at the beginning that are not looked at.
         corrupt_record: The column that gets the text of a malformed row, if there is one.
-        sampling_ratio: The share of the rows that inference looks at.
     """
 
     header: bool
@@ -74,7 +73,6 @@ class CsvOptions:
     max_characters: int | None
     skip_rows: int
     corrupt_record: str
-    sampling_ratio: float
     formats: TextFormats
 
 
@@ -115,7 +113,6 @@ def csv_options(options: FileOptions) -> CsvOptions:
         max_characters=most if most >= 0 else None,
         skip_rows=_number(given, "skipRows", default=0, least=0),
         corrupt_record=given.get("columnnameofcorruptrecord", "_corrupt_record"),
-        sampling_ratio=_ratio(given),
         formats=text_formats(given),
     )
 
@@ -144,18 +141,6 @@ def _number(
     if least is not None and number < least:
         raise InvalidFormatOptionError.from_value(option, value, must_be=must_be)
     return number
-
-
-def _ratio(given: Mapping[str, str]) -> float:
-    value = given.get("samplingratio", "1.0")
-    try:
-        ratio = float(value)
-    except ValueError:
-        ratio = 0.0
-    if not 0.0 < ratio <= 1.0:
-        must_be = "a number above 0 and at most 1"
-        raise InvalidFormatOptionError.from_value("samplingRatio", value, must_be=must_be)
-    return ratio
 
 
 def _character(given: Mapping[str, str], option: str, *, default: str) -> str:

@@ -30,6 +30,7 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 _MAX_SEPARATOR_BYTES = 4
 _OVERLAP_BYTES = 16
 _LONG_LINE_BYTES = 512 * 1024
+_SAMPLED_PARTS = 20
 _FLUSH_ROWS = 20_000
 _FLUSH_CHARACTERS = 8 * 1024 * 1024
 
@@ -224,8 +225,11 @@ def tables(
         irregular = group
         if group[0].is_regular and not is_detailed:
             regular, irregular = _tried(group, options, connection, sample_rows)
-        if regular:
-            yield _read_by_duckdb(regular, options, sample_rows)
+        # A limit on the rows of all files takes those of the first: samples are of some at a time.
+        parts = _SAMPLED_PARTS if sample_rows is not None else 1
+        size = -(-len(regular) // parts) or 1
+        for first in range(0, len(regular), size):
+            yield _read_by_duckdb(regular[first : first + size], options, sample_rows)
         if irregular:
             yield _taken_apart(
                 irregular,
@@ -275,7 +279,7 @@ def _is_readable(
         broken += ")"
     try:
         row = connection.execute(f"SELECT {broken}, {counts} FROM ({table.sql})").fetchall()[0]
-    except duckdb.Error:
+    except duckdb.InvalidInputException:
         return False
     return not row[0]
 
@@ -294,13 +298,13 @@ def _read_by_duckdb(
     indices = [file.index for file in files]
     index = "file_index"
     if indices != list(range(len(indices))):
-        index = f"{indices}::BIGINT[][file_index + 1]"
+        index = f"list_extract({indices}, file_index::BIGINT + 1)"
     sql = (
         f"SELECT {names}, ({index})::BIGINT AS {FILE_INDEX} FROM read_csv([{paths}], "
         f"auto_detect = false, columns = {{{columns}}}, header = false, skip = {first.skip}, "
         f"delim = {literal(options.separator)}, quote = {literal(quote)}, "
         f"escape = {literal(escape)}, strict_mode = true, nullstr = '', "
-        f"allow_quoted_nulls = false){limit}"
+        f"allow_quoted_nulls = false, compression = 'none', hive_partitioning = false){limit}"
     )
     return CsvTable(sql, first.width, first.names, is_detailed=False, files=tuple(files))
 
@@ -351,7 +355,8 @@ def _taken_apart(
                 pa.array(column, kind) for column, kind in zip(rows, schema.types, strict=True)
             ]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-    sql = f"SELECT * FROM read_parquet({literal(escape_glob(str(path)))})"
+    rows = f"read_parquet({literal(escape_glob(str(path)))}, hive_partitioning = false)"
+    sql = f"SELECT * FROM {rows}"
     return CsvTable(sql, width, names, is_detailed=True, files=tuple(files))
 
 

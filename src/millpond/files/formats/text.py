@@ -68,7 +68,7 @@ class TextFormat:
             shown.append(FILE_INDEX)
         shown.append(f"NULL::VARCHAR AS {RESCUED}")
         path = _written(files, options, folder)
-        rows = f"read_parquet({literal(escape_glob(str(path)))})"
+        rows = f"read_parquet({literal(escape_glob(str(path)))}, hive_partitioning = false)"
         return Selection(f"SELECT {', '.join(shown)} FROM {rows}", StructType([]))
 
 
