@@ -18,7 +18,7 @@ def rows_of(files, schema, folder):
     reader = BinaryFileFormat()
     with connect() as connection:
         selection = reader.select(
-            files, options_of("binaryFile"), schema, connection=connection, folder=folder
+            files, options_of("binaryfile"), schema, connection=connection, folder=folder
         )
         return selection, connection.execute(selection.sql).fetchall()
 
@@ -40,7 +40,7 @@ def test_each_file_is_a_row(tmp_path):
 def test_the_columns_are_those_of_spark(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"x")
-    answer = read("binaryFile", path)
+    answer = read("binaryfile", path)
     assert answer.schema == "path:string,modificationTime:timestamp,length:bigint,content:binary"
 
 

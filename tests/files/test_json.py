@@ -85,6 +85,15 @@ class TestInference:
             "a:bigint,d:decimal(38,18),n:string"
         )
 
+    def test_texts_are_times_where_that_is_asked_for_and_all_of_them_are(self, write):
+        path = write(
+            '{"a": "2024-01-02T03:04:05Z", "b": "2024-01-02", "o": {"t": "2024-01-02"}}\n{"b": "x"}\n'
+        )
+        answer = read("json", path, inferTimestamp="true")
+        assert answer.schema == "a:timestamp,b:string,o:struct<t:timestamp>"
+        assert answer.rows[0]["a"] == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+        assert answer.rescued == [None, None]
+
     def test_a_file_of_nothing_has_no_columns(self, write):
         for content in ("", "\n \n\t\n"):
             answer = read("json", write(content))

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from millpond.files.formats.base import LocalFile, Selection
-from millpond.files.formats.json_found import inferred_schema
+from millpond.files.formats.casts import cast_sql
+from millpond.files.formats.json_found import TIMESTAMP, inferred_schema, texts_within
 from millpond.files.formats.json_options import JsonOptions, json_options
 from millpond.files.formats.json_records import Records, find_records
 from millpond.files.formats.json_select import JsonSelect
+from millpond.files.formats.json_values import pointer
 from millpond.files.formats.merged_types import merge_structs
 from millpond.files.options import Dialect, EvolutionMode, ParseMode
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from millpond.files.options import FileOptions
 
 
+# Of so many texts it is looked at whether they are times; others stay texts.
+MAX_TEXTS = 200
 STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
 
 
@@ -47,6 +51,8 @@ class JsonFormat:
         """
         given = json_options(options.format_options)
         records = find_records(files, given, options.mode, connection=connection, folder=folder)
+        if given.infer_timestamp and options.infer_types:
+            _find_timestamps(records, given, connection)
         schema = inferred_schema(records.found, given, types=options.infer_types)
         if _wants_corrupt_column(records, options) and given.corrupt_column not in schema.names:
             schema = StructType([StructField(given.corrupt_column, StringType()), *schema.fields])
@@ -69,6 +75,23 @@ class JsonFormat:
         records = find_records(files, given, options.mode, connection=connection, folder=folder)
         select = JsonSelect(records, columns, given, options, connection)
         return Selection(select.sql(), _new_columns(records, columns, given, options))
+
+
+def _find_timestamps(records: Records, given: JsonOptions, connection: DuckDBPyConnection) -> None:
+    """Note which texts are times, all of them."""
+    places = list(texts_within(records.found))[:MAX_TEXTS]
+    if not places:
+        return
+    value = cast_sql("__text", TimestampType(), formats=given.formats)
+    checks = ", ".join(
+        f"bool_and(list_transform([json_extract_string(json, {pointer(*path)})], "
+        f"lambda __text: __text IS NULL OR ({value}) IS NOT NULL)[1])"
+        for path, _ in places
+    )
+    found = connection.execute(f"SELECT {checks} FROM ({records.sql()})").fetchall()[0]
+    for (_, inner), are_times in zip(places, found, strict=True):
+        if are_times:
+            inner.kinds = {TIMESTAMP}
 
 
 def _wants_corrupt_column(records: Records, options: FileOptions) -> bool:

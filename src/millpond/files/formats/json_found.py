@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from millpond.errors.file_formats import TooManyKeysError
@@ -27,6 +29,8 @@ DOUBLE = "double"
 STRING = "string"
 OBJECT = "object"
 ARRAY = "array"
+# Texts that all are times, where these are looked for.
+TIMESTAMP = "timestamp"
 # Values of several kinds, which DuckDB does not tell apart within one record.
 MIXED = "mixed"
 _KINDS = {
@@ -40,6 +44,8 @@ _KINDS = {
 }
 
 
+# The keys of objects, one within the other.
+Path = tuple[str, ...]
 # An object with more different keys than a table could have columns.
 MAX_FIELDS = 10_000
 
@@ -78,6 +84,18 @@ class Found:
             self.kinds.add(_KINDS.get(structure, MIXED))
 
 
+def texts_within(
+    found: Found, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Found]]:
+    """The places of objects that hold texts and nothing else, by their keys."""
+    for key, inner in found.fields.items():
+        kinds = inner.kinds - {NULL}
+        if kinds == {STRING}:
+            yield (*path, key), inner
+        elif kinds == {OBJECT}:
+            yield from texts_within(inner, (*path, key))
+
+
 def inferred_schema(found: Found, options: JsonOptions, *, types: bool) -> StructType:
     """The columns of records, in the order of their names as in Spark.
 
@@ -114,6 +132,8 @@ def inferred_type(found: Found, options: JsonOptions) -> DataType:  # noqa: PLR0
         return BooleanType()
     if kinds == {INTEGER}:
         return LongType()
+    if kinds == {TIMESTAMP}:
+        return TimestampType()
     if kinds and kinds <= {INTEGER, DOUBLE}:
         return DecimalType(38, 18) if options.prefers_decimal else DoubleType()
     return StringType()

@@ -84,9 +84,9 @@ def untagged(text: str) -> str:
     return rf"""regexp_replace({text}, '"{TAG}([^"]*)"', '\1', 'g')"""
 
 
-def pointer(key: str) -> str:
-    """The JSON pointer to a key of an object, as an SQL literal."""
-    return literal("/" + key.replace("~", "~0").replace("/", "~1"))
+def pointer(*keys: str) -> str:
+    """The JSON pointer to a key of an object, or of one within it, as an SQL literal."""
+    return literal("".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys))
 
 
 def members(text: str, keys: Sequence[str]) -> str:
