@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from millpond.files.options import EvolutionMode, FileOptions, ParseMode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 # Inference looks at so many files, at all rows where these are so small, and else at so many rows
 # of them together, but so many of each at least.
@@ -43,14 +44,20 @@ class CsvFormat:
         folder: Path,
     ) -> StructType:
         """The columns of some files together; see `Format.infer`."""
+        import duckdb
         from pyspark.sql.types import StringType, StructField, StructType
 
         csv = csv_options(options)
         found = _sample(files, csv, connection=connection, folder=folder)
         names = column_names(found, csv)
-        kinds = (
-            column_types(found, names, csv, connection=connection) if options.infer_types else {}
-        )
+        kinds: dict[str, DataType] = {}
+        if options.infer_types:
+            try:
+                kinds = column_types(found, names, csv, connection=connection)
+            except duckdb.InvalidInputException:
+                # DuckDB reads ahead: this time it met a row behind the sample that it can't read.
+                found = _sample(files, csv, connection=connection, folder=folder, is_detailed=True)
+                kinds = column_types(found, names, csv, connection=connection)
         return StructType([StructField(name, kinds.get(name, StringType())) for name in names])
 
     def select(
@@ -71,31 +78,9 @@ class CsvFormat:
         surveyed = survey(files, csv, counts_values=exact)
         if csv.checks_header:
             _check_headers(surveyed, wanted)
-        found: list[CsvTable] = []
-        for table in tables(
-            surveyed,
-            csv,
-            connection=connection,
-            folder=folder,
-            least_width=len(wanted.data),
-            keeps_text=wanted.has_corrupt_record,
-        ):
-            if (
-                names_lines
-                and not table.is_detailed
-                and _malformed(table, wanted, connection) is not None
-            ):
-                found += tables(
-                    table.files,
-                    csv,
-                    connection=connection,
-                    folder=folder,
-                    least_width=len(wanted.data),
-                    is_detailed=True,
-                    keeps_text=wanted.has_corrupt_record,
-                )
-            else:
-                found.append(table)
+        found = list(
+            _tables(surveyed, wanted, connection=connection, folder=folder, detailed=names_lines)
+        )
         if options.mode is ParseMode.FAIL_FAST:
             _fail_fast(found, files, wanted, connection)
         typed = [TypedTable(table, wanted) for table in found]
@@ -108,12 +93,37 @@ class CsvFormat:
         )
 
 
+def _tables(
+    files: Sequence[CsvFile],
+    wanted: Wanted,
+    *,
+    connection: DuckDBPyConnection,
+    folder: Path,
+    detailed: bool,
+) -> Iterator[CsvTable]:
+    """The texts of all files; if asked for, those with malformed rows in detail."""
+    read = partial(
+        tables,
+        options=wanted.options,
+        connection=connection,
+        folder=folder,
+        least_width=len(wanted.data),
+        keeps_text=wanted.has_corrupt_record,
+    )
+    for table in read(files):
+        if detailed and not table.is_detailed and _malformed(table, wanted, connection):
+            yield from read(table.files, is_detailed=True)
+        else:
+            yield table
+
+
 def _sample(
     files: Sequence[LocalFile],
     options: CsvOptions,
     *,
     connection: DuckDBPyConnection,
     folder: Path,
+    is_detailed: bool = False,
 ) -> list[CsvTable]:
     """The texts of some of the files; those of large ones in part."""
     sampled = list(files[:_SAMPLE_FILES])
@@ -125,6 +135,7 @@ def _sample(
             options,
             connection=connection,
             folder=folder,
+            is_detailed=is_detailed,
             sample_rows=rows if size > _SAMPLE_BYTES else None,
         )
     )
