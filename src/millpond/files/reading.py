@@ -217,12 +217,12 @@ class _Group:
 
 
 def united(known: StructType | None, more: StructType) -> StructType:
-    """Columns with those of others that they lack, by names in any case."""
+    """Columns with those of others that they lack, by names in any case; fields of structs too."""
     from pyspark.sql.types import StructType
 
-    fields = list(known.fields) if known is not None else []
-    names = {field.name.lower() for field in fields}
-    return StructType([*fields, *(f for f in more.fields if f.name.lower() not in names)])
+    from millpond.files.formats.merged_types import merge_structs
+
+    return merge_structs(known or StructType([]), more, keep_types=True)
 
 
 def _typed(value: str | None, data_type: DataType) -> str:
