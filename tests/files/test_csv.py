@@ -40,10 +40,11 @@ from millpond.errors.file_formats import (
     UnsupportedFormatOptionError,
     ValueTooLongError,
 )
-from millpond.files.formats import csv_tables
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
 from millpond.files.formats.csv import CsvFormat
 from millpond.files.formats.csv_options import csv_options
+from millpond.files.formats.csv_survey import survey
+from millpond.files.formats.csv_tables import tables
 from millpond.files.formats.csv_tokens import Tokenizer
 from millpond.files.options import Dialect, EvolutionMode, FileOptions, ParseMode
 
@@ -519,10 +520,10 @@ def test_both_ways_of_reading_give_the_same_rows(
     reader: Reader, text: str, options: dict[str, str], *, header: bool, counts: bool
 ) -> None:
     chosen = csv_options(file_options(options=options, header=header))
-    files = csv_tables.survey(reader.files(f"x,y\n{text}"), chosen, counts_values=counts)
+    files = survey(reader.files(f"x,y\n{text}"), chosen, counts_values=counts)
     rows = []
     for is_detailed in (False, True):
-        found = csv_tables.tables(
+        found = tables(
             files,
             chosen,
             connection=reader.connection,

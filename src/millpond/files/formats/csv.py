@@ -17,7 +17,8 @@ from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selectio
 from millpond.files.formats.csv_columns import TypedTable, Wanted
 from millpond.files.formats.csv_inference import column_names, column_types
 from millpond.files.formats.csv_options import CsvOptions, csv_options
-from millpond.files.formats.csv_tables import CsvFile, CsvTable, survey, tables
+from millpond.files.formats.csv_survey import CsvFile, survey
+from millpond.files.formats.csv_tables import CsvTable, tables
 from millpond.files.options import EvolutionMode, FileOptions, ParseMode
 
 if TYPE_CHECKING:
