@@ -166,7 +166,12 @@ class FileSource:
             read = read_files(
                 entry.files, self._options, self._access.columns, folder=folder / str(number)
             )
-            self._log.leave(number, self._leave(read))
+            unread = self._leave(read)
+            self._log.leave(number, unread)
+            for file in entry.files:
+                # What an earlier batch of the update left may have been read by now.
+                if file.uri not in unread.left:
+                    self._left.pop(file.uri, None)
             parquet.extend(read.parquet)
         return ParquetInput(tuple(map(str, parquet)), self._access.columns.input_schema)
 
