@@ -15,7 +15,11 @@ import duckdb
 import fastavro
 import pytest
 
-from millpond.errors.file_formats import FileReaderMissingError, FileUnreadableError
+from millpond.errors.file_formats import (
+    FileReaderMissingError,
+    FileUnreadableError,
+    UnsupportedFormatOptionError,
+)
 from tests.files.format_reads import read
 
 INSTANT = datetime(2024, 1, 2, 3, 4, 5, 123000, tzinfo=UTC)
@@ -152,13 +156,26 @@ def test_any_damage_is_an_error_or_gives_rows(write):
     path = write(schema_of(n="long", s="string"), [{"n": n, "s": str(n)} for n in range(500)])
     content = path.read_bytes()
     source = random.Random(7)
-    for _ in range(60):
+    for _ in range(30):
         damaged = bytearray(content)
         for _ in range(source.choice([1, 8, 64])):
             damaged[source.randrange(len(damaged))] = source.randrange(256)
         path.write_bytes(bytes(damaged))
         with contextlib.suppress(FileUnreadableError, duckdb.Error):
             read("avro", path, "n BIGINT, s VARCHAR")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("avroSchemaUrl", "file:///schema.avsc"),
+        ("positionalFieldMatching", "true"),
+        ("enableStableIdentifiersForUnionType", "true"),
+    ],
+)
+def test_options_that_would_change_the_meaning_are_refused(write, option, value):
+    with pytest.raises(UnsupportedFormatOptionError, match=option):
+        read("avro", write("int", [1]), **{option: value})
 
 
 def test_without_the_reader_it_is_said_how_to_get_it(write, monkeypatch):

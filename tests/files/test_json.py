@@ -379,7 +379,7 @@ _RECORDS = st.lists(
 
 class TestNothingIsLost:
     @settings(
-        max_examples=60,
+        max_examples=40,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )

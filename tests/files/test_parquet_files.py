@@ -186,7 +186,7 @@ class TestDamagedFiles:
         path = write({"a": pa.array(range(2000)), "b": pa.array([str(n) for n in range(2000)])})
         content = path.read_bytes()
         source = random.Random(7)
-        for _ in range(60):
+        for _ in range(30):
             damaged = bytearray(content)
             for _ in range(source.choice([1, 8, 64])):
                 damaged[source.randrange(len(damaged))] = source.randrange(256)

@@ -13,7 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from millpond.errors.file_formats import FileReaderMissingError, FileUnreadableError
+from millpond.errors.file_formats import (
+    FileReaderMissingError,
+    FileUnreadableError,
+    UnsupportedFormatOptionError,
+)
 from millpond.files.formats.avro_types import AvroType, record_type
 from millpond.files.formats.base import LocalFile, Selection
 from millpond.files.formats.typed_columns import (
@@ -31,6 +35,17 @@ if TYPE_CHECKING:
 
     from millpond.files.options import FileOptions
 
+_REFUSED = {
+    "avroschemaurl": ("avroSchemaUrl", "give the text of the schema in avroSchema"),
+    "positionalfieldmatching": (
+        "positionalFieldMatching",
+        "fields are found by their names; rename them in avroSchema by aliases",
+    ),
+    "enablestableidentifiersforuniontype": (
+        "enableStableIdentifiersForUnionType",
+        "the branches of a union are the fields member0, member1 and so on",
+    ),
+}
 # A row group is written when the blocks it came from had so many bytes, or it has so many rows.
 _GROUP_BYTES = 16 << 20
 _GROUP_ROWS = 50_000
@@ -79,7 +94,11 @@ class AvroFormat:
 
 
 def _asked_schema(options: FileOptions) -> Any:
-    text = options.format_options.get("avroschema")
+    given = options.format_options
+    for key, (name, instead) in _REFUSED.items():
+        if given.get(key, "false").strip().lower() != "false":
+            raise UnsupportedFormatOptionError.from_value(name, given[key], instead=instead)
+    text = given.get("avroschema")
     if not text:
         return None
     with _readable("the option avroSchema"):

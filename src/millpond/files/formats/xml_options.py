@@ -13,6 +13,10 @@ _REFUSED = {
         "rowValidationXSDPath",
         "check the files before, or the columns by an expectation",
     ),
+    "wildcardcolname": (
+        "wildcardColName",
+        "elements without a column are kept in the rescued data column",
+    ),
     "singlevariantcolumn": (
         "singleVariantColumn",
         "there is no variant type; give a schema or let it be inferred",
