@@ -113,7 +113,7 @@ class _Group:
             return
         try:
             parquet, new_columns = self._written(contents)
-        except (MillpondError, duckdb.Error, OSError) as error:
+        except (MillpondError, duckdb.Error, OSError, RuntimeError, UnicodeError) as error:
             if len(contents) == 1:
                 self._fail(contents[0][0], error)
             else:
