@@ -141,6 +141,39 @@ def test_new_columns_of_several_files_come_together(suppliers):
     assert len(suppliers.rows()) == 3
 
 
+def test_new_fields_of_columns_stop_the_update_once_too(suppliers):
+    suppliers.query("SELECT * FROM STREAM read_files('SENT', format => 'json')")
+    suppliers.send("a.json", '{"who": {"name": "x"}, "tags": [{"k": 1}]}')
+    suppliers.updated()
+    suppliers.send(
+        "b.json", '{"who": {"name": "y", "age": 3}, "tags": [{"k": 2, "v": "z"}]}', at_s=1
+    )
+    assert isinstance(suppliers.error(), NewColumnsError)
+    suppliers.updated()
+    assert sorted(suppliers.rows(), key=repr) == [
+        ([{"k": 1, "v": None}], {"name": "x", "age": None}, None),
+        ([{"k": 2, "v": "z"}], {"name": "y", "age": 3}, None),
+    ]
+
+
+def test_columns_called_like_those_beside_the_files_are_rescued_and_not_new(suppliers):
+    suppliers.query("SELECT * FROM STREAM read_files('SENT', format => 'json')")
+    suppliers.send("day=7/a.json", '{"DAY": 1, "v": 2, "_rescued_data": "x"}')
+    suppliers.updated()
+    [(v, day, text)] = suppliers.rows()
+    assert (v, day, rescued(text)) == (2, 7, {"DAY": 1, "_rescued_data": "x"})
+
+
+def test_columns_are_inferred_from_the_files_that_can_be_read(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.send("a.csv.gz", "broken")
+    suppliers.send("b.csv", "v\n1\n", at_s=1)
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert str(error).count("a.csv.gz") == 1
+    assert suppliers.rows() == [(1, None)]
+
+
 def test_rescue_keeps_new_columns_beside_the_others(suppliers):
     suppliers.query(f"{READ}, schemaEvolutionMode => 'rescue')")
     suppliers.send("a.csv", "v\n1\n")

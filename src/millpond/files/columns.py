@@ -31,10 +31,14 @@ class FileColumns:
     @cached_property
     def inside(self) -> StructType:
         """The columns that are looked for inside the files."""
+        return self.without_those_beside(self.schema)
+
+    def without_those_beside(self, columns: StructType) -> StructType:
+        """Columns of files, less those that are called like one of folders, or the rescued one."""
         from pyspark.sql.types import StructType
 
-        beside = self.of_folders | ({self.rescued} if self.rescued else frozenset())
-        return StructType([f for f in self.schema.fields if f.name not in beside])
+        beside = {name.lower() for name in (*self.of_folders, self.rescued or "")}
+        return StructType([f for f in columns.fields if f.name.lower() not in beside])
 
     @cached_property
     def input_schema(self) -> StructType:

@@ -117,7 +117,7 @@ class _Group:
             if len(contents) == 1:
                 self._fail(contents[0][0], error)
             else:
-                _raise_if_out_of_room(error)
+                raise_if_out_of_room(error)
                 self._read_halves(contents)
             return
         if new_columns is not None:
@@ -152,8 +152,9 @@ class _Group:
             selection = self._format.select(
                 local, self._options, self._columns.inside, connection=connection, folder=scratch
             )
-            if selection.new_columns.fields and self._options.evolution in _STOPPING:
-                return [], selection.new_columns
+            new_columns = self._columns.without_those_beside(selection.new_columns)
+            if new_columns.fields and self._options.evolution in _STOPPING:
+                return [], new_columns
             target = self._folder / f"{uuid.uuid4().hex}.parquet"
             (count,) = connection.execute(
                 f"COPY ({self._select(selection.sql, [file for file, _ in contents])}) "
@@ -208,12 +209,14 @@ class _Group:
                     yield _typed(values.get(column.name), column.dataType)
 
     def _fail(self, file: ListedFile, error: Exception) -> None:
-        _raise_if_out_of_room(error)
+        raise_if_out_of_room(error)
         if not [*self._unchanged([file])]:
             # Whoever wrote to it meanwhile is the cause.
             return
         what = error.what if isinstance(error, MillpondError) else str(error)
-        self._found.failed[file.uri] = what.strip().partition("\n")[0]
+        # The file is named beside the reason.
+        reason = what.removeprefix(f"{file.uri} can't be read: ")
+        self._found.failed[file.uri] = reason.strip().partition("\n")[0]
 
 
 def united(known: StructType | None, more: StructType) -> StructType:
@@ -229,7 +232,7 @@ def _typed(value: str | None, data_type: DataType) -> str:
     return f"CAST({'NULL' if value is None else literal(value)} AS {duckdb_type(data_type)})"
 
 
-def _raise_if_out_of_room(error: Exception) -> None:
+def raise_if_out_of_room(error: Exception) -> None:
     """Raise what is no fault of the file that was read."""
     is_full = isinstance(error, OSError) and error.errno in _DISK_FULL
     if is_full or "No space left on device" in str(error):

@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.delta.shared_connection import cursor
+from millpond.errors import MillpondError
 from millpond.errors.file_reads import KeptColumnsUnreadableError
 from millpond.files.columns import FileColumns
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
+from millpond.files.formats.base import LocalFile
 from millpond.files.listed_file import ListedFile
 from millpond.files.options import FileOptions
 from millpond.files.partitions import partition_columns
+from millpond.files.reading import raise_if_out_of_room
 from millpond.storage import Store
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
     from pyspark.sql.types import DataType, StructType
 
 # Inference looks at the first files, up to so many and so many bytes.
@@ -97,20 +101,72 @@ class FileSchemas:
 
 
 def infer(files: Sequence[ListedFile], options: FileOptions, *, root: Path) -> KeptColumns:
-    """Find out the columns of files by looking at the first of them.
+    """Find out the columns of files by looking at the first of them, as far as they can be read.
 
     Raises:
-        MillpondError: One of them can't be read.
+        MillpondError: None of them can be read, or they contradict each other.
     """
     inside = options.schema
     if inside is None:
         with tempfile.TemporaryDirectory(prefix="millpond-infer-") as name, cursor() as connection:
-            folder = Path(name)
-            content = [plain_content(file, options, folder=folder) for file in _sample(files)]
-            inside = format_of(options.format).infer(
-                content, options, connection=connection, folder=folder
-            )
+            inside = _Inference(options, connection, Path(name)).columns(_sample(files))
     return KeptColumns(inside, partition_columns(files, options, root=root))
+
+
+class _Inference:
+    """Infers columns inside files. One that can't be read is left for the read to tell of."""
+
+    def __init__(self, options: FileOptions, connection: DuckDBPyConnection, folder: Path) -> None:
+        self._options = options
+        self._connection = connection
+        self._folder = folder
+
+    def columns(self, files: Sequence[ListedFile]) -> StructType:
+        import duckdb
+
+        contents: list[LocalFile] = []
+        error: Exception | None = None
+        for file in files:
+            try:
+                contents.append(plain_content(file, self._options, folder=self._folder))
+            except (MillpondError, OSError) as caught:
+                raise_if_out_of_room(caught)
+                error = error or caught
+        if contents or error is None:
+            try:
+                return self._together(contents)
+            except (MillpondError, duckdb.Error, OSError) as caught:
+                raise_if_out_of_room(caught)
+                error = caught
+                contents = self._readable(contents)
+        if contents:
+            return self._together(contents)
+        assert error is not None
+        if isinstance(error, MillpondError):
+            error.where = error.where or self._options.location
+        raise error
+
+    def _readable(self, contents: Sequence[LocalFile]) -> list[LocalFile]:
+        """Those of some files, which can't be read together, that can be read."""
+        import duckdb
+
+        if len(contents) < 2:
+            return []
+        half = len(contents) // 2
+        readable: list[LocalFile] = []
+        for part in (contents[:half], contents[half:]):
+            try:
+                self._together(part)
+            except (MillpondError, duckdb.Error, OSError):
+                readable += self._readable(part)
+            else:
+                readable += part
+        return readable
+
+    def _together(self, contents: Sequence[LocalFile]) -> StructType:
+        return format_of(self._options.format).infer(
+            contents, self._options, connection=self._connection, folder=self._folder
+        )
 
 
 def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:
