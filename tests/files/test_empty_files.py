@@ -6,6 +6,7 @@ from unittest import mock
 
 import pytest
 
+from millpond.errors.files import InvalidFileOptionError
 from millpond.errors.options import InvalidOptionError
 from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
 from millpond.streaming import file_source
@@ -282,6 +283,16 @@ def test_two_streams_in_one_flow_are_refused(suppliers):
     columns = f"v, _metadata.file_path AS f, {AT}"
     table(suppliers, f"SELECT {columns} FROM {READ} UNION ALL SELECT {columns} FROM {other}")
     assert isinstance(suppliers.error(), ReplaceUsingNotKeyedByFileError)
+
+
+def test_removals_do_not_count_where_the_read_takes_files_away_itself(suppliers):
+    cleaned = KEYED.replace("allowOverwrites", "cleanSource => 'DELETE', allowOverwrites")
+    table(suppliers, cleaned, setting="replaceAndRemove")
+    suppliers.send("a.csv", csv(1))
+    assert isinstance(suppliers.error(), InvalidFileOptionError)
+    table(suppliers, cleaned)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 1)]
 
 
 def test_a_setting_that_is_none_is_refused(suppliers):

@@ -82,6 +82,17 @@ class InvalidFileOptionError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_cleaning(
+        cls, option: str, *, setting: str, value: str, where: SourceLocation | None = None
+    ) -> Self:
+        return cls(
+            f"The option {option} takes files away once they were read, and {setting} = {value} "
+            "would take their rows for removed as well.",
+            hint=f"leave {option} out, or set {setting} to replace",
+            where=where,
+        )
+
+    @classmethod
     def from_destination_inside(
         cls, option: str, value: str, *, source: str, where: SourceLocation | None = None
     ) -> Self:

@@ -7,9 +7,11 @@ from enum import Enum
 
 from millpond.definitions import Dataset, Flow
 from millpond.engine.protocol import Engine, QueryPlan
+from millpond.errors.files import InvalidFileOptionError
 from millpond.errors.options import InvalidOptionError
 from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
 from millpond.files import METADATA_NAME
+from millpond.files.options import CleanSource
 from millpond.graph.resolved import FileKey, StreamRead
 
 SETTING = "millpond.replaceUsing.emptyFiles"
@@ -39,6 +41,7 @@ def file_key(
 
     Raises:
         InvalidOptionError: The setting is none that there is.
+        InvalidFileOptionError: Files are taken away by the read itself, and removals count.
         ReplaceUsingNotKeyedByFileError: It is set for a flow that is not keyed by file.
     """
     setting = _setting(flow, dataset)
@@ -53,7 +56,23 @@ def file_key(
             flow.name, setting=SETTING, where=flow.location
         )
     assert key is not None
-    return FileKey(key, follows_removals=setting is EmptyFiles.REPLACE_AND_REMOVE)
+    follows_removals = setting is EmptyFiles.REPLACE_AND_REMOVE
+    if follows_removals:
+        _check_not_cleaned(streams[0])
+    return FileKey(key, follows_removals=follows_removals)
+
+
+def _check_not_cleaned(stream: StreamRead) -> None:
+    from millpond.graph.files import FileRead
+
+    read = stream.external
+    if isinstance(read, FileRead) and read.options.clean_source is not CleanSource.OFF:
+        raise InvalidFileOptionError.from_cleaning(
+            "cleanSource",
+            setting=SETTING,
+            value=EmptyFiles.REPLACE_AND_REMOVE.value,
+            where=read.options.location,
+        )
 
 
 def _is_files(streams: Sequence[StreamRead]) -> bool:
