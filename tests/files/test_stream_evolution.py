@@ -329,3 +329,34 @@ def test_a_table_that_reads_named_columns_goes_on_after_new_ones(suppliers):
     assert [flow.status for flow in result.flows] == [FlowStatus.FAILED]
     suppliers.updated()
     assert suppliers.rows() == [(1,), (2,)]
+
+
+def test_new_fields_inside_columns_are_added_as_well(suppliers):
+    suppliers.query("SELECT * FROM STREAM read_files('SENT', format => 'json')")
+    suppliers.send("a.json", '{"n": {"x": 1}, "l": [{"y": 1}]}\n')
+    suppliers.updated()
+    suppliers.send("b.json", '{"n": {"x": 2, "z": "new"}, "l": [{"y": 2, "w": true}]}\n')
+    assert isinstance(suppliers.error(), NewColumnsError)
+    suppliers.updated()
+    columns = suppliers.pipeline.columns("t")
+    found = [dict(zip(columns, row, strict=True)) for row in suppliers.rows()]
+    assert sorted(((row["n"], row["l"]) for row in found), key=repr) == [
+        ({"x": 1, "z": None}, [{"w": None, "y": 1}]),
+        ({"x": 2, "z": "new"}, [{"w": True, "y": 2}]),
+    ]
+
+
+def test_names_that_no_table_can_have_are_rescued(suppliers):
+    """Such as NUL, at which other readers of the table end a name, and those of millpond's own."""
+    suppliers.query("SELECT * FROM STREAM read_files('SENT', format => 'json')")
+    odd = r'"__millpond_file": 1, "__row": 2, "": 3, "x\u0000": 4'
+    suppliers.send("a.json", f'{{"v": 1, "n": {{"z": 1, "\\u0000": 2}}, {odd}}}\n')
+    suppliers.updated()
+    suppliers.send("b.json", f'{{"v": 2, "n": {{"z": 1, "": 2}}, {odd}, "__file": 5}}\n')
+    suppliers.updated()
+    assert suppliers.pipeline.columns("t") == ["n", "v", "_rescued_data"]
+    expected = {"__millpond_file": 1, "__row": 2, "": 3, "x\0": 4}
+    assert [(v, n, rescued(text)) for n, v, text in suppliers.rows()] == [
+        (1, {"z": 1}, expected | {"n": {"z": 1, "\0": 2}}),
+        (2, {"z": 1}, expected | {"n": {"z": 1, "": 2}, "__file": 5}),
+    ]

@@ -56,6 +56,12 @@ _RESERVED_NAMES = {"file_row_number", "__file", "__row"}
 _RESERVED_PREFIX = "__millpond_"
 
 
+def is_reserved(column: str) -> bool:
+    """Whether no table may have a column of that name."""
+    name = column.lower()
+    return name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX)
+
+
 def quote(identifier: str) -> str:
     """Quote an identifier for DuckDB.
 
@@ -108,8 +114,7 @@ def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
     """
     _check_names(schema, prefix="")
     for field in schema.fields:
-        name = field.name.lower()
-        if name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX):
+        if is_reserved(field.name):
             raise InvalidTableSchemaError.reserved_name(field.name)
         duckdb_type(field.dataType, column=field.name)
     fields = {field.name: field for field in schema.fields}

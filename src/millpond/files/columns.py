@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from millpond.delta.schema import is_reserved
 from millpond.files.metadata import metadata_field
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 
 @dataclass(frozen=True)
@@ -47,3 +48,38 @@ class FileColumns:
 
         hidden = [metadata_field()] if self.has_metadata else []
         return StructType([*self.schema.fields, *hidden])
+
+
+def storable(columns: StructType) -> StructType:
+    """Columns found in files, less those of names that no table can have: they are rescued."""
+    from pyspark.sql.types import StructType
+
+    return StructType([f for f in _named(columns).fields if not is_reserved(f.name)])
+
+
+def _named(columns: StructType) -> StructType:
+    """Columns, at any depth, whose names are neither empty nor end at a NUL for other programs."""
+    from pyspark.sql.types import StructField, StructType
+
+    found = []
+    for column in columns.fields:
+        data_type = _with_names(column.dataType)
+        if column.name and "\0" not in column.name and data_type is not None:
+            found.append(StructField(column.name, data_type))
+    return StructType(found)
+
+
+def _with_names(data_type: DataType) -> DataType | None:
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    match data_type:
+        case StructType():
+            inner = _named(data_type)
+            return inner if inner.fields else None
+        case ArrayType():
+            element = _with_names(data_type.elementType)
+            return None if element is None else ArrayType(element)
+        case MapType():
+            value = _with_names(data_type.valueType)
+            return None if value is None else MapType(data_type.keyType, value)
+    return data_type

@@ -14,7 +14,7 @@ from millpond.delta import literal, quote
 from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
-from millpond.files.columns import FileColumns
+from millpond.files.columns import FileColumns, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
@@ -152,7 +152,7 @@ class _Group:
             selection = self._format.select(
                 local, self._options, self._columns.inside, connection=connection, folder=scratch
             )
-            new_columns = self._columns.without_those_beside(selection.new_columns)
+            new_columns = self._lacking(selection.new_columns)
             if new_columns.fields and self._options.evolution in _STOPPING:
                 return [], new_columns
             target = self._folder / f"{uuid.uuid4().hex}.parquet"
@@ -161,6 +161,17 @@ class _Group:
                 f"TO {literal(str(target))} ({_FORMAT})"
             ).fetchall()[0]
         return [target] if count else [], None
+
+    def _lacking(self, found: StructType) -> StructType:
+        """Those of the columns found in files that the read lacks and could have."""
+        from pyspark.sql.types import StructType
+
+        inside = self._columns.inside
+        known = inside.simpleString()
+        new = storable(self._columns.without_those_beside(found))
+        return StructType(
+            [f for f in new.fields if united(inside, StructType([f])).simpleString() != known]
+        )
 
     def _select(self, rows: str, files: Sequence[ListedFile]) -> str:
         """The rows with what stands beside them: of their file, and what did not fit."""

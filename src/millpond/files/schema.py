@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
 from millpond.errors.file_reads import KeptColumnsUnreadableError
-from millpond.files.columns import FileColumns
+from millpond.files.columns import FileColumns, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import LocalFile
@@ -164,9 +164,10 @@ class _Inference:
         return readable
 
     def _together(self, contents: Sequence[LocalFile]) -> StructType:
-        return format_of(self._options.format).infer(
+        found = format_of(self._options.format).infer(
             contents, self._options, connection=self._connection, folder=self._folder
         )
+        return storable(found)
 
 
 def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:
