@@ -52,6 +52,9 @@ def test_by_default_a_file_without_rows_means_nothing(suppliers):
     suppliers.send("a.csv", csv(), at_s=10)
     suppliers.updated()
     assert found(suppliers) == [("a.csv", 1)]
+    suppliers.send("a.csv", csv(1))  # the version before comes back, whose rows are there
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 1)]
 
 
 def test_a_file_without_rows_empties_its_key_until_a_newer_version_fills_it(suppliers):

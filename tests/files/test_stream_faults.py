@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import threading
 import time
 
@@ -223,6 +224,22 @@ def test_a_planned_batch_whose_file_is_gone_before_it_runs_again_reads_the_other
         path.unlink()
         suppliers.updated()
     assert sorted(values(suppliers)) == [0, 1, 2, 3]
+
+
+def test_an_older_copy_of_the_table_gets_the_files_that_it_lacks_again(suppliers):
+    """As many batches as are on record, though the log of files was summed up since."""
+    suppliers.query(f"{READ}, maxFilesPerTrigger => 1)")
+    table = suppliers.pipeline.table("t")
+    for first, last in [(0, 60), (60, 80), (80, 155)]:
+        for value in range(first, last):
+            suppliers.send(f"{value:03}.csv", csv(value), at_s=value)
+        suppliers.updated()
+        if last == 80:
+            shutil.copytree(table, suppliers.sent.parent / "copy")
+    shutil.rmtree(table)
+    shutil.copytree(suppliers.sent.parent / "copy", table)
+    suppliers.updated()
+    assert sorted(values(suppliers)) == [*range(155)]
 
 
 def test_killed_at_every_write_and_run_again(suppliers):

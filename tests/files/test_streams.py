@@ -159,6 +159,21 @@ def test_files_are_not_cleaned_away_before_their_time_is_over(suppliers):
     assert path.exists()
 
 
+def test_files_that_nobody_read_are_not_cleaned_away(suppliers):
+    suppliers.query(
+        f"SELECT * FROM STREAM {READ}, includeExistingFiles => false, ignoreCorruptFiles => true, "
+        "cleanSource => 'DELETE', `cleanSource.retentionDuration` => '0 seconds')"
+    )
+    before = suppliers.send("before.csv", csv(1))
+    suppliers.updated()
+    broken = suppliers.send("broken.csv.gz", b"this is no gzip")
+    after = suppliers.send("after.csv", csv(2))
+    suppliers.updated()
+    suppliers.updated()
+    assert [before.exists(), broken.exists(), after.exists()] == [True, True, False]
+    assert values(suppliers) == [2]
+
+
 def test_a_file_goes_once_through_each_of_two_flows(suppliers):
     suppliers.write(
         f"""

@@ -85,8 +85,39 @@ def test_a_summary_says_the_same_as_the_entries(log, monkeypatch):
         if number % 60 == 0:
             assert again(log).seen(until=number) == expected
     names = {path.name for path in log.folder.iterdir()}
-    assert sum(name.startswith("until-") for name in names) == 1
-    assert sum(name.endswith(".json") for name in names) < 350
+    assert sum(name.startswith("until-") for name in names) < 6
+    assert sum(name.endswith(".json") for name in names) < 500
+
+
+def test_what_was_seen_before_any_batch_that_may_run_again_can_be_told(log):
+    expected = []
+    for number in range(1, 300):
+        log.write(number, Entry((version(number, 1),)))
+        log.sum_up(until=number)
+        expected.append(version(number, 1))
+    for number in range(299 - file_log.ENTRIES_KEPT, 300):
+        assert [*again(log).seen(until=number).files.values()] == expected[:number]
+
+
+def test_a_second_attempt_that_leaves_more_counts_over_a_summary(log, monkeypatch):
+    monkeypatch.setattr(file_log, "_FILES_APART", 1)
+    for number in (1, 2):
+        log.write(number, Entry((version(number, 1),)))
+        log.sum_up(until=number)
+    again(log).leave(2, Unread(frozenset({"file:/d/2"})))
+    assert again(log).seen(until=2).files.keys() == {"file:/d/1"}
+
+
+def test_versions_that_were_read_are_known_again_and_those_that_were_not_are_not(log, monkeypatch):
+    monkeypatch.setattr(file_log, "_FILES_APART", 1)
+    log.write(1, Entry((version("a", 1), version("b", 1)), is_skipped=True))
+    for number, time in enumerate([3, 2, 5], start=2):
+        log.write(number, Entry((version("a", time), version("b", time))))
+    log.leave(3, Unread(passed_over=frozenset({"file:/d/b"})))
+    log.sum_up(until=4)
+    seen = again(log).seen(until=4)
+    assert [time for time in range(1, 7) if seen.was_read(version("a", time))] == [2, 3, 5]
+    assert [time for time in range(1, 7) if seen.was_read(version("b", time))] == [3, 5]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', '{"files": [[1]]}'])

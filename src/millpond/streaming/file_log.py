@@ -2,7 +2,8 @@
 
 `<folder>/<N>.json` lists what entry N is to read, before the batch that reads it is planned.
 `<folder>/<N>.unread.json` lists what of it was not read after all, before that batch is committed.
-`<folder>/until-<N>.parquet` holds all that the entries up to N leave as read; older entries go.
+`<folder>/until-<N>.parquet` holds all that the entries up to N leave as read; entries that are
+older than those of any batch that may run again go, once a summary stands for them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ ENTRIES_KEPT = 100
 # So many entries, or files in them, are read one by one before they are summed up.
 _ENTRIES_APART = 50
 _FILES_APART = 5000
+# So many versions of a file are known again, the newest of them.
+_VERSIONS_KNOWN = 20
 _ENTRY = re.compile(r"(\d+)\.json\Z")
 _VERSION = {"size_bytes": "int64", "modified_ns": "int64", "etag": "string"}
 _SUMMARY = re.compile(r"until-(\d+)\.parquet\Z")
@@ -70,11 +73,17 @@ class SeenFiles:
         files: The version of each file, by its URI.
         read_ms: When it was planned to be read, in milliseconds since 1970.
         newest: The latest of all its versions that were read, its removal among them: empty then.
+        earlier: Others that were read, latest first.
     """
 
     files: dict[str, ListedFile] = field(default_factory=dict)
     read_ms: dict[str, int] = field(default_factory=dict)
     newest: dict[str, ListedFile] = field(default_factory=dict)
+    earlier: dict[str, tuple[ListedFile, ...]] = field(default_factory=dict)
+
+    def was_read(self, file: ListedFile) -> bool:
+        """Whether the rows of a version were read, as far back as versions are known."""
+        return file == self.newest.get(file.uri) or file in self.earlier.get(file.uri, ())
 
     def apply(self, entry: Entry, unread: Unread) -> None:
         """Take in an entry. Files that were left stay as they were before it."""
@@ -82,17 +91,24 @@ class SeenFiles:
             self.files.pop(file.uri, None)
             self.read_ms.pop(file.uri, None)
             self._at(file)
+        not_read = unread.left | unread.passed_over
         for file in entry.files:
             if file.uri not in unread.left:
                 self.files[file.uri] = file
                 self.read_ms[file.uri] = entry.written_ms
-            if file.uri not in unread.left | unread.passed_over:
+            if not entry.is_skipped and file.uri not in not_read:
                 self._at(file)
 
     def _at(self, file: ListedFile) -> None:
         before = self.newest.get(file.uri)
-        if before is None or before.modified_ns <= file.modified_ns:
+        if before is None:
             self.newest[file.uri] = file
+            return
+        earlier = self.earlier.get(file.uri, ())
+        if before.modified_ns <= file.modified_ns:
+            self.newest[file.uri], file = file, before
+        versions = sorted({*earlier, file}, key=lambda each: (each.modified_ns, each), reverse=True)
+        self.earlier[file.uri] = tuple(versions[:_VERSIONS_KNOWN])
 
 
 class FileLog:
@@ -138,10 +154,14 @@ class FileLog:
 
     def leave(self, number: int, unread: Unread) -> None:
         """Say which files of an entry were not read after all; durable on return."""
-        path = self._unread_path(number)
-        if unread != Unread() or self._store.exists(path):
-            value = {"left": sorted(unread.left), "passed_over": sorted(unread.passed_over)}
-            self._store.put(path, _json(value))
+        if unread == self.unread(number):
+            return
+        # A summary has what an earlier attempt at the batch read, if the table was restored since.
+        for summed in _numbers(self._store.list(self.folder), _SUMMARY):
+            if summed >= number:
+                self._store.remove(self.folder / f"until-{summed}.parquet")
+        value = {"left": sorted(unread.left), "passed_over": sorted(unread.passed_over)}
+        self._store.put(self._unread_path(number), _json(value))
 
     def unread(self, number: int) -> Unread:
         """What `leave` said of an entry."""
@@ -174,7 +194,7 @@ class FileLog:
         return self._seen
 
     def sum_up(self, *, until: int) -> None:
-        """Write a summary if much was read since the last, and remove old entries.
+        """Write a summary if much was read since the last, and remove what is old.
 
         Args:
             until: The last entry that a batch was planned for; all these batches are committed.
@@ -184,12 +204,18 @@ class FileLog:
             return
         names = self._store.list(self.folder)
         self._store.put(self.folder / f"until-{until}.parquet", _to_parquet(seen))
-        for number in _numbers(names, _SUMMARY):
-            self._store.remove(self.folder / f"until-{number}.parquet")
+        summaries = sorted(_numbers(names, _SUMMARY))
+        # What was seen before the oldest batch that may run again is told from here on.
+        kept = [max((n for n in summaries if n <= until - ENTRIES_KEPT), default=0)]
         for number in _numbers(names, _ENTRY):
-            if number <= until - ENTRIES_KEPT:
+            if number <= kept[0]:
                 self._store.remove(self._path(number))
                 self._store.remove(self._unread_path(number))
+        for number in summaries:
+            if number - kept[-1] >= _ENTRIES_APART:
+                kept.append(number)
+            elif number not in {*kept, until}:
+                self._store.remove(self.folder / f"until-{number}.parquet")
 
     def _summary(self, number: int) -> SeenFiles:
         path = self.folder / f"until-{number}.parquet"
@@ -228,6 +254,15 @@ def _to_parquet(seen: SeenFiles) -> bytes:
             values = [None if file is None else getattr(file, name) for file in versions]
             columns[prefix + name] = pa.array(values, kind)
     columns["read_ms"] = pa.array(map(seen.read_ms.get, uris), "int64")
+    columns["earlier"] = pa.array(
+        [
+            [{name: getattr(file, name) for name in _VERSION} for file in seen.earlier[uri]]
+            if uri in seen.earlier
+            else None
+            for uri in uris
+        ],
+        pa.list_(pa.struct(_VERSION.items())),
+    )
     columns["was_passed_over"] = pa.array([file is None for file in newest], "bool")
     data = io.BytesIO()
     pq.write_table(pa.table(columns), data, compression="zstd")
@@ -245,7 +280,15 @@ def _of_parquet(data: bytes) -> SeenFiles:
     newest = {**files, **_versions(others, "newest_")}
     for uri in table.filter(pc.field("was_passed_over"))["uri"].to_pylist():
         del newest[uri]
-    return SeenFiles(files, dict(zip(files, here["read_ms"].to_pylist(), strict=True)), newest)
+    read_ms = dict(zip(files, here["read_ms"].to_pylist(), strict=True))
+    again = table.filter(pc.field("earlier").is_valid())
+    earlier = {
+        uri: tuple(ListedFile(uri, **version) for version in versions)
+        for uri, versions in zip(
+            again["uri"].to_pylist(), again["earlier"].to_pylist(), strict=True
+        )
+    }
+    return SeenFiles(files, read_ms, newest, earlier)
 
 
 def _versions(table: pa.Table, prefix: str) -> dict[str, ListedFile]:

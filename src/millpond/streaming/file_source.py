@@ -196,7 +196,9 @@ class FileSource:
             if self._options.clean_source is not CleanSource.OFF:
                 from millpond.files.cleaning import clean
 
-                clean(seen.files, seen.read_ms, self._options)
+                # Not those that were passed over: nobody has their rows.
+                there = (file for uri, file in seen.files.items() if uri in self._there)
+                clean(filter(seen.was_read, there), seen.read_ms, self._options)
         self._raise_if_left()
 
     def _unread(self, number: int) -> list[ListedFile]:
@@ -228,8 +230,8 @@ class FileSource:
         known = seen.files.get(file.uri)
         if known is None or not self._options.allow_overwrites:
             return known is None
-        # The newest version may come back after an older one; its rows are there already.
-        return file not in (known, seen.newest.get(file.uri))
+        # A version may come back after another one; its rows were brought already.
+        return file != known and not seen.was_read(file)
 
     def _settled(self, files: Sequence[ListedFile]) -> list[ListedFile]:
         """The files, less those that are being written at this moment."""
