@@ -3,11 +3,13 @@
 import inspect
 import re
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from millpond import pipelines as dp
+from millpond.engine.embedded import EmbeddedEngine
 from millpond.pipelines.registry import Registry, registering
 from millpond.pipelines.unsupported import UNSUPPORTED
 from millpond.project import load_pipeline, load_spec
@@ -42,12 +44,18 @@ def test_an_example_in_the_code_runs(code, tmp_path):
     assert registry.datasets or registry.flows
 
 
+@pytest.fixture(scope="module")
+def session():
+    with closing(EmbeddedEngine()) as engine:
+        yield engine.session
+
+
 @pytest.mark.parametrize("code", examples(PAGE))
-def test_an_example_on_the_page_loads(code, tmp_path):
+def test_an_example_on_the_page_loads(code, tmp_path, session):
     spec = tmp_path / "spark-pipeline.yml"
     spec.write_text("{name: shop, storage: store, libraries: [{file: {path: example.py}}]}")
     (tmp_path / "example.py").write_text(code)
-    pipeline, problems = load_pipeline(load_spec(spec), object())
+    pipeline, problems = load_pipeline(load_spec(spec), session)
     assert problems == []
     assert pipeline.datasets
 
