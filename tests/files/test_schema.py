@@ -1,0 +1,75 @@
+"""The columns of files: kept as they were found, with hints over them, folders beside them."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import (
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+)
+
+from millpond.errors.file_reads import KeptColumnsUnreadableError
+from millpond.files.options import FileOptions
+from millpond.files.schema import FileSchemas, KeptColumns, file_columns
+from millpond.storage import LocalStore
+
+OPTIONS = FileOptions("json", ("/data",), rescued_column="_rescued_data")
+KEPT = KeptColumns(
+    StructType().add("a", LongType()).add("s", StructType().add("x", StringType())),
+    StructType().add("day", DateType()),
+)
+
+
+@pytest.fixture
+def schemas(tmp_path):
+    return FileSchemas(tmp_path / "schemas", LocalStore())
+
+
+def test_what_was_found_is_kept_for_reads_of_the_same_files(schemas):
+    assert schemas.kept(OPTIONS) is None
+    schemas.keep(OPTIONS, KEPT)
+    assert schemas.kept(OPTIONS) == KEPT
+    assert schemas.kept(FileOptions("csv", ("/data",))) is None
+    assert schemas.kept(FileOptions("json", ("/other",))) is None
+
+
+def test_without_a_store_nothing_is_kept(tmp_path):
+    schemas = FileSchemas(tmp_path, None)
+    schemas.keep(OPTIONS, KEPT)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"inside": 3}'])
+def test_a_torn_file_is_told_of_with_what_to_do(schemas, tmp_path, text):
+    schemas.keep(OPTIONS, KEPT)
+    (path,) = (tmp_path / "schemas").iterdir()
+    path.write_text(text)
+    with pytest.raises(KeptColumnsUnreadableError, match=r"(?s)can't be read.*remove the file"):
+        schemas.kept(OPTIONS)
+
+
+def test_columns_of_folders_come_behind_those_inside_and_the_rescued_one_last():
+    columns = file_columns(OPTIONS, KEPT)
+    assert columns.schema.names == ["a", "s", "day", "_rescued_data"]
+    assert columns.inside.names == ["a", "s"]
+    assert columns.of_folders == {"day"}
+    assert columns.input_schema.names[-1] == "__millpond_metadata"
+
+
+def test_hints_change_types_and_add_columns():
+    hints = StructType().add("A", IntegerType()).add("n", DecimalType(9, 2))
+    columns = file_columns(FileOptions("json", ("/data",), schema_hints=hints), KEPT)
+    assert columns.schema["a"].dataType == IntegerType()
+    assert columns.schema["n"].dataType == DecimalType(9, 2)
+
+
+def test_a_schema_of_the_user_is_taken_as_it_is_and_folders_fill_what_it_names():
+    schema = StructType().add("day", StringType()).add("a", IntegerType())
+    columns = file_columns(FileOptions("json", ("/data",), schema=schema), KEPT)
+    assert columns.schema == schema
+    assert columns.inside.names == ["a"]
+    assert (columns.of_folders, columns.rescued) == ({"day"}, None)
