@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -257,6 +258,36 @@ def test_hints_reach_into_columns(suppliers):
     suppliers.updated()
     fields = {field["name"]: field["type"] for field in types(suppliers)["a"]["fields"]}
     assert fields == {"b": "long", "c": "string"}
+
+
+def test_given_columns_come_from_folders_that_were_not_there_at_first(suppliers):
+    suppliers.query(f"{READ}, schema => 'v INT, Day DATE')")
+    suppliers.updated()
+    suppliers.send("day=2026-01-31/a.csv", "v\n1\n")
+    suppliers.send("DAY=2026-02-01/a.csv", "v\n2\n")
+    suppliers.updated()
+    assert suppliers.rows() == [(1, date(2026, 1, 31)), (2, date(2026, 2, 1))]
+
+
+def test_a_folder_whose_value_has_another_type_is_told_of(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.send("n=1/a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("n=1.7/a.csv", "v\n2\n")
+    suppliers.send("n=2/a.csv", "v\n3\n")
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert "the folder n=1.7 is no int" in str(error)
+    assert [row[:2] for row in suppliers.rows()] == [(1, 1), (3, 2)]
+
+
+def test_given_columns_are_not_kept_for_a_read_that_infers_its_own(suppliers):
+    suppliers.query(f"{READ}, schema => 'v STRING')", name="given")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.query(f"{READ})")
+    suppliers.updated()
+    assert [row[0] for row in suppliers.rows()] == [1]
 
 
 def test_folders_give_columns_that_files_do_not_have(suppliers):

@@ -18,6 +18,7 @@ from millpond.files.columns import FileColumns, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
+from millpond.files.formats.casts import cast_sql
 from millpond.files.listed_file import ListedFile
 from millpond.files.metadata import METADATA_COLUMN
 from millpond.files.options import EvolutionMode, FileOptions
@@ -25,7 +26,7 @@ from millpond.files.partitions import partition_values
 from millpond.files.stores import stat
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import StructField, StructType
 
 _STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
 # So many files are read by one query at most.
@@ -214,10 +215,10 @@ class _Group:
         )
         yield literal(f',"_file_path":{json.dumps(file.uri)}}}')
         if self._columns.of_folders:
-            values = partition_values(file.uri)
+            values = {name.lower(): text for name, text in partition_values(file.uri).items()}
             for column in self._columns.schema.fields:
                 if column.name in self._columns.of_folders:
-                    yield _typed(values.get(column.name), column.dataType)
+                    yield _folder_value(column, values.get(column.name.lower()))
 
     def _fail(self, file: ListedFile, error: Exception) -> None:
         raise_if_out_of_room(error)
@@ -239,8 +240,12 @@ def united(known: StructType | None, more: StructType) -> StructType:
     return merge_structs(known or StructType([]), more, keep_types=True)
 
 
-def _typed(value: str | None, data_type: DataType) -> str:
-    return f"CAST({'NULL' if value is None else literal(value)} AS {duckdb_type(data_type)})"
+def _folder_value(column: StructField, text: str | None) -> str:
+    """SQL for what a folder says of a column. It fails where that is no value of its type."""
+    if text is None:
+        return f"CAST(NULL AS {duckdb_type(column.dataType)})"
+    reason = f"the folder {column.name}={text} is no {column.dataType.simpleString()}"
+    return f"coalesce({cast_sql(literal(text), column.dataType)}, error({literal(reason)}))"
 
 
 def raise_if_out_of_room(error: Exception) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,8 @@ class FileSchemas:
         told_by = [
             options.paths,
             options.format,
+            # Columns that the user gave are none that were found out.
+            options.schema is not None,
             options.infer_types,
             options.partition_columns,
             sorted(options.format_options.items()),
@@ -194,6 +196,24 @@ def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:
         of_folders=frozenset(f.name for f in fields if f.name.lower() in folders),
         rescued=options.rescued_column,
     )
+
+
+def with_folders_of(
+    files: Sequence[ListedFile], options: FileOptions, columns: FileColumns, *, root: Path
+) -> FileColumns:
+    """The columns for reading some files: folders may give columns of the user's that none gave.
+
+    Where no file was there, or none in such a folder, when the columns were looked for, only these
+    files can tell.
+
+    Raises:
+        PartitionColumnTwiceError: A path has two folders of one name.
+    """
+    if options.schema is None:
+        return columns
+    found = {name.lower() for name in partition_columns(files, options, root=root).names}
+    given = {name for name in options.schema.names if name.lower() in found}
+    return replace(columns, of_folders=columns.of_folders | given)
 
 
 def check_readable(options: FileOptions, columns: FileColumns) -> None:

@@ -23,6 +23,7 @@ from millpond.files.schema import (
     check_readable,
     file_columns,
     infer,
+    with_folders_of,
 )
 from millpond.storage import Store
 from millpond.streaming import StreamSource
@@ -108,9 +109,11 @@ class FileRead:
         follows_removals: bool,
     ) -> StreamSource:
         """The files as the source of a stream."""
+        columns = replace(self.columns, has_metadata=has_metadata)
         access = FileAccess(
             options=self.options,
-            columns=replace(self.columns, has_metadata=has_metadata),
+            columns=columns,
+            columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
             list=partial(list_files, self.options, root=self.root),
             widen=self._widen,
             follows_removals=follows_removals,
@@ -127,10 +130,12 @@ class FileRead:
         mode = EvolutionMode.RESCUE if columns.rescued else EvolutionMode.NONE
         options = replace(self.options, evolution=mode)
         files = list_files(options, root=self.root)
+        columns = with_folders_of(files, options, columns, root=self.root)
         read = read_files(files, options, columns, folder=folder)
         if read.changed:
             again = read_files(read.changed, options, columns, folder=folder)
             read.parquet += again.parquet
+            read.missing += again.missing
             read.failed |= again.failed | {
                 file.uri: "it changes while it is read" for file in again.changed
             }

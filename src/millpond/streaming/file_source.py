@@ -37,6 +37,7 @@ class FileAccess:
     """What a stream of files needs to know of them.
 
     Attributes:
+        columns_of: The columns for reading some files, which the names of their folders tell of.
         list: Lists what there is now, in the order in which it is to be read.
         follows_removals: Whether a file that is gone is told of.
         widen: Keeps columns that files hold and the stream lacks, for the next update.
@@ -44,6 +45,7 @@ class FileAccess:
 
     options: FileOptions
     columns: FileColumns
+    columns_of: Callable[[Sequence[ListedFile]], FileColumns]
     list: Callable[[], Sequence[ListedFile]]
     widen: Callable[[StructType], None]
     follows_removals: bool = False
@@ -163,9 +165,8 @@ class FileSource:
             entry = self._log.read(number)
             if entry.is_skipped:
                 continue
-            read = read_files(
-                entry.files, self._options, self._access.columns, folder=folder / str(number)
-            )
+            columns = self._access.columns_of(entry.files)
+            read = read_files(entry.files, self._options, columns, folder=folder / str(number))
             unread = self._leave(read)
             self._log.leave(number, unread)
             for file in entry.files:
