@@ -85,6 +85,17 @@ class TestInference:
             "a:bigint,d:decimal(38,18),n:string"
         )
 
+    def test_objects_without_keys_take_nothing_from_those_with_keys(self, write):
+        path = write(
+            '{"a": {"k": 1}, "l": [{}, {"k": 2}], "t": "x{}y \\\\", "e": {}}\n'
+            '{"a": {}, "l": [ ], "t": "\\"{}", "e": { }}\n{"a": {"k": {}}}\n{}\n'
+        )
+        answer = read("json", path)
+        assert answer.schema == "a:struct<k:string>,e:string,l:array<struct<k:bigint>>,t:string"
+        assert [row["a"] for row in answer.rows] == [{"k": "1"}, {"k": None}, {"k": "{}"}, None]
+        assert [row["t"] for row in answer.rows] == ["x{}y \\", '"{}', None, None]
+        assert answer.rescued == [None] * 4
+
     def test_texts_are_times_where_that_is_asked_for_and_all_of_them_are(self, write):
         path = write(
             '{"a": "2024-01-02T03:04:05Z", "b": "2024-01-02", "o": {"t": "2024-01-02"}}\n{"b": "x"}\n'

@@ -28,6 +28,11 @@ _VALUES = "unstructured"
 # Which option lineSep leaves lines as DuckDB takes them.
 _LINE_ENDS = frozenset({None, "\n", "\r\n"})
 _EMPTY_OBJECT = '"JSON"'
+# DuckDB does not tell an object without keys from values of several kinds, so it gets one: all of
+# a record, of which texts are passed over as a whole, up to such an object or to the end.
+_KEYLESS = r'((?:"(?:[^"\\]|\\.)*"|[^"])*?)(?:\{\s*\}|$)'
+_KEYED = '{"":null}'
+_REPLACED = rf"\1{_KEYED}"
 _FETCHED_ROWS = 1000
 # Only such numbers may be too large for a BIGINT or a DOUBLE, or none as JSON has them.
 _NOT_FINITE = r"[:,\[]\s*-?(?i:nan|inf)"
@@ -91,6 +96,18 @@ def _reader(sources: Sequence[Source], layout: str) -> str:
     return (
         f"read_json_objects({paths}, format = {literal(layout)}, compression = 'none', "
         f"maximum_object_size = {MAX_RECORD_BYTES}{skips})"
+    )
+
+
+def _structure_sql(record: str) -> str:
+    """What a record holds, as text: kinds of values, and keys of objects."""
+    structure = f"CAST(json_structure({record}) AS VARCHAR)"
+    keyed = f"regexp_replace({record}, {literal(_KEYLESS)}, {literal(_REPLACED)}, 'g')"
+    # The end of the record matched, too.
+    keyed = f"CAST(json_structure(left({keyed}, -{len(_KEYED)})) AS VARCHAR)"
+    return (
+        f"CASE WHEN {structure} <> {literal(_EMPTY_OBJECT)} "
+        f"AND contains({structure}, {literal(_EMPTY_OBJECT)}) THEN {keyed} ELSE {structure} END"
     )
 
 
@@ -187,7 +204,7 @@ class _Survey:
         has_extreme = False
         cursor = self._connection.execute(
             f"SELECT {file}, structure, max(keys), bool_or(extreme) FROM ("
-            f"SELECT {file}, CAST(json_structure(json) AS VARCHAR) AS structure, "
+            f"SELECT {file}, {_structure_sql('json')} AS structure, "
             "len(json_keys(json)) AS keys, "
             f"regexp_matches(json, {literal(_EXTREME)}) AS extreme "
             f"FROM ({records_sql([sources[index] for index in indexes])})) GROUP BY ALL"
