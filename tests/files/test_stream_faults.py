@@ -13,6 +13,7 @@ from millpond.errors.file_reads import FilesNotReadError
 from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files.formats import format_of
 from millpond.streaming.file_log import FileLog
+from millpond.streaming.file_source import SETTLING_S
 from tests.files.shared_engine import Died, DyingStore
 
 READ = (
@@ -127,6 +128,38 @@ def test_a_file_that_is_being_written_waits_for_the_next_update(suppliers):
         stop.set()
         writer.join()
     assert values(suppliers) == [1]
+    suppliers.updated()
+    assert len(values(suppliers)) == 1 + path.read_text().count("2")
+
+
+def test_a_file_that_someone_begins_to_write_while_it_is_read_waits_too(suppliers, after_select):
+    suppliers.query(f"{READ})")
+    path = suppliers.send("a.csv", csv(1))
+    suppliers.send("b.csv", csv(10))
+    stop = threading.Event()
+
+    def write():
+        with path.open("w") as file:
+            file.write("v\n")
+            while not stop.wait(0.02):
+                file.write("2\n")
+                file.flush()
+
+    writer = threading.Thread(target=write)
+
+    def begin():
+        if writer.ident is None:
+            writer.start()
+            time.sleep(0.05)
+
+    after_select(begin)
+    try:
+        suppliers.updated()
+    finally:
+        stop.set()
+        writer.join()
+    assert values(suppliers) == [10]
+    time.sleep(SETTLING_S)
     suppliers.updated()
     assert len(values(suppliers)) == 1 + path.read_text().count("2")
 

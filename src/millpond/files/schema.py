@@ -19,7 +19,7 @@ from millpond.files.formats import format_of
 from millpond.files.formats.base import LocalFile
 from millpond.files.listed_file import ListedFile
 from millpond.files.options import FileOptions
-from millpond.files.partitions import partition_columns
+from millpond.files.partitions import partition_columns, partition_values
 from millpond.files.reading import raise_if_out_of_room
 from millpond.storage import Store
 
@@ -209,10 +209,12 @@ def with_folders_of(
     Raises:
         PartitionColumnTwiceError: A path has two folders of one name.
     """
-    if options.schema is None:
+    told = {name.lower() for file in files for name in partition_values(file.uri)}
+    names = options.schema.names if options.schema is not None else ()
+    if not any(name.lower() in told for name in names if name not in columns.of_folders):
         return columns
     found = {name.lower() for name in partition_columns(files, options, root=root).names}
-    given = {name for name in options.schema.names if name.lower() in found}
+    given = {name for name in names if name.lower() in found}
     return replace(columns, of_folders=columns.of_folders | given)
 
 

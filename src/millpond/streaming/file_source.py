@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from millpond.delta import WrittenFile
 from millpond.engine.protocol import Input, ParquetInput
 from millpond.errors.file_reads import FilesNotReadError, NewColumnsError
 from millpond.errors.streaming import CheckpointUnreadableError
@@ -160,7 +161,7 @@ class FileSource:
 
     def input(self, start: Offset, end: Offset, *, folder: Path) -> Input:
         """The rows of a batch's files, as they are now if they are what was planned."""
-        parquet: list[Path] = []
+        parquet: list[WrittenFile] = []
         for number in range(_number(start) + 1, _number(end) + 1):
             entry = self._log.read(number)
             if entry.is_skipped:
@@ -174,7 +175,7 @@ class FileSource:
                 if file.uri not in unread.left:
                     self._left.pop(file.uri, None)
             parquet.extend(read.parquet)
-        return ParquetInput(tuple(map(str, parquet)), self._access.columns.input_schema)
+        return ParquetInput.of_written(parquet, self._access.columns.input_schema)
 
     def versions(self, start: Offset, end: Offset) -> FileVersions:
         """Which versions a batch read, once `input` gave its rows."""
@@ -249,12 +250,15 @@ class FileSource:
 
     def _leave(self, read: FilesRead) -> Unread:
         """Take note of what was not read: for another try, or for the error at the end."""
+        again: list[ListedFile] = []
         for file in read.changed:
             tries = self._tries[file.uri] = self._tries.get(file.uri, 0) + 1
             if tries < _TRIES and self._waiting is not None:
-                self._waiting.append(file)
+                again.append(file)
             else:
                 self._left[file.uri] = "it keeps changing while it is read"
+        if self._waiting is not None:
+            self._waiting.extend(self._settled(again))
         if read.new_columns is not None and read.new_columns.fields:
             if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
                 self._access.widen(read.new_columns)
