@@ -119,6 +119,15 @@ class TestInference:
             {"_corrupt_record": '{"a":', "a": None},
         ]
 
+    def test_that_column_keeps_broken_records_beside_those_that_do_not_fit(self, write):
+        path = write('{"a": 1}\n{"a":\n{"a": "x"}\n')
+        answer = read("json", path, columns="_corrupt_record VARCHAR, a INTEGER", rescues=False)
+        assert answer.rows == [
+            {"_corrupt_record": None, "a": 1},
+            {"_corrupt_record": '{"a":', "a": None},
+            {"_corrupt_record": '{"a": "x"}', "a": None},
+        ]
+
 
 class TestValues:
     @pytest.mark.parametrize(

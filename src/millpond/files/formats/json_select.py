@@ -144,7 +144,9 @@ class JsonSelect:
             if not self._misfits:
                 return Value(unread)
             misfit = " OR ".join(self._misfits)
-            return Value(f"coalesce({unread}, CASE WHEN {misfit} THEN {self._raw('json')} END)")
+            # A broken record is no JSON, which DuckDB would make of a text beside one that is.
+            text = f"CAST({self._raw('json')} AS VARCHAR)"
+            return Value(f"coalesce({unread}, CASE WHEN {misfit} THEN {text} END)")
         if field.name in self._direct:
             value = f"struct_extract(__direct, {literal(field.name)})"
             return Value(self._values.of_direct(value, field.dataType))
