@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from millpond.errors.files import UnknownFileOptionError
+from millpond.errors.streaming import CheckpointSourceChangedError
 from millpond.runner import read_events
 from tests.files.shared_engine import BEGINNING_S
 
@@ -157,6 +159,40 @@ def test_files_are_not_cleaned_away_before_their_time_is_over(suppliers):
     path = suppliers.send("a.csv", csv(1))
     suppliers.updated()
     assert path.exists()
+
+
+def test_a_folder_goes_on_however_its_path_is_spelled(suppliers):
+    suppliers.send("a.csv", csv(1))
+    for spelled in ("SENT", "SENT/", "file:SENT", "SENT/../suppliers", "suppliers"):
+        suppliers.query(f"SELECT * FROM STREAM {READ.replace('SENT', spelled)})")
+        suppliers.updated()
+    assert values(suppliers) == [1]
+
+
+def test_a_project_that_was_moved_with_its_files_does_not_read_them_again(suppliers):
+    """Their names are others now, so there is no telling which were read."""
+    suppliers.query(f"SELECT * FROM STREAM {READ.replace('SENT', 'suppliers')})")
+    suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    root = suppliers.pipeline.root
+    moved = root.rename(root.with_name("moved"))
+    pipeline = replace(suppliers.pipeline, root=moved)
+    suppliers = replace(suppliers, pipeline=pipeline, sent=moved / "suppliers")
+    assert isinstance(suppliers.error(), CheckpointSourceChangedError)
+    assert values(suppliers) == [1]
+
+
+def test_another_format_is_another_stream_in_whatever_order_a_query_names_them(suppliers):
+    lines = "SELECT v FROM STREAM read_files('SENT', format => 'json', schema => 'v INT', "
+    lines += "pathGlobFilter => '*.json')"
+    table = f"SELECT v FROM STREAM {READ}, pathGlobFilter => '*.csv')"
+    suppliers.send("a.csv", csv(1))
+    suppliers.send("b.json", '{"v": 2}\n')
+    suppliers.query(f"{table} UNION ALL {lines}")
+    suppliers.updated()
+    suppliers.query(f"{lines} UNION ALL {table}")
+    assert isinstance(suppliers.error(), CheckpointSourceChangedError)
+    assert values(suppliers) == [1, 2]
 
 
 def test_files_that_nobody_read_are_not_cleaned_away(suppliers):

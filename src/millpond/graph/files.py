@@ -14,6 +14,7 @@ from millpond.errors.file_reads import ColumnsNotInferredError, FilesUnreadableE
 from millpond.files import FileOptions
 from millpond.files.columns import FileColumns
 from millpond.files.listing import list_files
+from millpond.files.locations import locate
 from millpond.files.option_parser import parse_options
 from millpond.files.options import EvolutionMode
 from millpond.files.reading import read_files, united
@@ -92,7 +93,13 @@ class FileRead:
 
     @property
     def name(self) -> str:
-        return " ".join(self.options.paths)
+        return " ".join(self._places)
+
+    @property
+    def _places(self) -> tuple[str, ...]:
+        """Where the files lie: absolute, since the log of files that were read names them so."""
+        places = (locate(path, root=self.root).shown for path in self.options.paths)
+        return tuple(place.rstrip("/") or "/" for place in places)
 
     @property
     def schema(self) -> StructType:
@@ -112,6 +119,7 @@ class FileRead:
         columns = replace(self.columns, has_metadata=has_metadata)
         access = FileAccess(
             options=self.options,
+            places=self._places,
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
             list=partial(list_files, self.options, root=self.root),

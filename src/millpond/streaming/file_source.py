@@ -37,6 +37,7 @@ class FileAccess:
     """What a stream of files needs to know of them.
 
     Attributes:
+        places: Where they lie, absolute and each spelled in one way.
         columns_of: The columns for reading some files, which the names of their folders tell of.
         list: Lists what there is now, in the order in which it is to be read.
         follows_removals: Whether a file that is gone is told of.
@@ -44,6 +45,7 @@ class FileAccess:
     """
 
     options: FileOptions
+    places: tuple[str, ...]
     columns: FileColumns
     columns_of: Callable[[Sequence[ListedFile]], FileColumns]
     list: Callable[[], Sequence[ListedFile]]
@@ -98,7 +100,7 @@ class FileSource:
 
     @property
     def identity(self) -> str:
-        return f"files {' '.join(self._options.paths)}"
+        return f"{self._options.format} {' '.join(self._access.places)}"
 
     @property
     def starts_midway(self) -> bool:
