@@ -38,6 +38,9 @@ class DeadlyStore(LocalStore):
     def put_if_absent(self, path, data):
         return self._step("put_if_absent", path, data)
 
+    def link(self, source, target):
+        return self._step("link", source, target)
+
     def sync(self, paths):
         return self._step("sync", paths)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from millpond.runner import Project, run_update
 from millpond.storage import LocalStore
 
-WRITING = ("put_if_absent", "put", "sync", "remove", "remove_tree", "append")
+WRITING = ("put_if_absent", "put", "link", "sync", "remove", "remove_tree", "append")
 
 
 class DyingStore(LocalStore):

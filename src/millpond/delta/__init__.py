@@ -8,7 +8,12 @@ from millpond.delta.actions import (
     Protocol,
     RemoveFile,
 )
-from millpond.delta.data_files import write_data_files
+from millpond.delta.data_files import (
+    WrittenFile,
+    adopt_data_files,
+    copy_to_files,
+    write_data_files,
+)
 from millpond.delta.deletion_vectors import read_deletion_vectors, write_deletion_vectors
 from millpond.delta.duckdb_connection import connect
 from millpond.delta.file_skipping import ColumnRange, files_overlapping
@@ -33,8 +38,11 @@ __all__ = [
     "Snapshot",
     "Table",
     "Transaction",
+    "WrittenFile",
+    "adopt_data_files",
     "check_definition",
     "connect",
+    "copy_to_files",
     "duckdb_type",
     "escape_glob",
     "files_overlapping",

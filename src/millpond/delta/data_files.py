@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as percent_encode
@@ -19,8 +20,95 @@ from millpond.storage import Store
 
 if TYPE_CHECKING:
     import duckdb
+    from pyspark.sql.types import StructType
 
 MAX_FILE_SIZE_BYTES = 128 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A Parquet file as DuckDB's COPY wrote it, with what it says of it."""
+
+    path: Path
+    rows: int
+    size_bytes: int
+    column_statistics: Mapping[str, Mapping[str, Any]]
+
+
+def copy_to_files(
+    connection: duckdb.DuckDBPyConnection,
+    select_sql: str,
+    folder: Path,
+    *,
+    compression: str = "zstd",
+    partition_columns: Sequence[str] = (),
+) -> list[tuple[WrittenFile, Mapping[str, str | None]]]:
+    """Write the rows of a query to files of a bounded size; of no rows, none.
+
+    Args:
+        folder: It must exist.
+        compression: As Parquet names it.
+        partition_columns: Each of their values gets a folder of its own.
+
+    Returns:
+        The files, each with its partition values.
+    """
+    options = [
+        "FORMAT parquet",
+        f"COMPRESSION {compression}",
+        "RETURN_STATS true",
+        "APPEND true",
+        f"FILENAME_PATTERN {literal(f'part-{uuid.uuid4()}-{{uuid}}')}",
+        f"FILE_SIZE_BYTES {MAX_FILE_SIZE_BYTES}",
+    ]
+    if partition_columns:
+        options.append(f"PARTITION_BY ({', '.join(map(quote, partition_columns))})")
+    written = connection.execute(
+        f"COPY ({select_sql}) TO {literal(str(folder))} ({', '.join(options)})"
+    ).fetchall()
+    return [
+        (WrittenFile(Path(name), rows, size_bytes, statistics), partition_values or {})
+        for name, rows, size_bytes, _footer, statistics, partition_values, *_ in written
+    ]
+
+
+def adopt_data_files(
+    files: Sequence[WrittenFile], schema: StructType, *, snapshot: Snapshot, store: Store
+) -> list[AddFile] | None:
+    """Make files of a table's own of such as hold just its columns, durable on return.
+
+    Args:
+        files: They stay where they are, and must not be changed.
+        schema: Their columns.
+        snapshot: The table's state.
+        store: Links the files and makes them durable.
+
+    Returns:
+        `None` where that can't be: the table has other columns, is partitioned, or lies elsewhere.
+
+    Raises:
+        NotNullViolatedError: A column that is declared not null has nulls.
+    """
+    metadata = snapshot.metadata
+    if metadata.partition_columns or _kinds(schema) != _kinds(metadata.schema):
+        return None
+    check_schema(metadata.schema, metadata.partition_columns)
+    for file in files:
+        _check_not_null(metadata, file.rows, file.column_statistics, {})
+    snapshot.path.mkdir(parents=True, exist_ok=True)
+    paths = [snapshot.path / f"part-{uuid.uuid4()}.parquet" for _ in files]
+    try:
+        for file, path in zip(files, paths, strict=True):
+            store.link(file.path, path)
+    except OSError:
+        for path in paths:
+            store.remove(path)
+        return None
+    store.sync(paths)
+    return [
+        _add_file(replace(file, path=path), {}, metadata, snapshot.path, data_change=True)
+        for file, path in zip(files, paths, strict=True)
+    ]
 
 
 def write_data_files(
@@ -58,45 +146,53 @@ def write_data_files(
     folder.mkdir(parents=True, exist_ok=True)
     given = _column_names(connection, select_sql)
     selected = _projection(metadata, given) + [quote(column) for column in hidden_columns]
-    options = [
-        "FORMAT parquet",
-        "COMPRESSION zstd",
-        "RETURN_STATS true",
-        "APPEND true",
-        f"FILENAME_PATTERN {literal(f'part-{uuid.uuid4()}-{{uuid}}')}",
-        f"FILE_SIZE_BYTES {MAX_FILE_SIZE_BYTES}",
-    ]
-    if metadata.partition_columns:
-        options.append(f"PARTITION_BY ({', '.join(map(quote, metadata.partition_columns))})")
-    written = connection.execute(
-        f"COPY (SELECT {', '.join(selected)} FROM ({select_sql}) AS given) "
-        f"TO {literal(str(folder))} ({', '.join(options)})"
-    ).fetchall()
+    written = copy_to_files(
+        connection,
+        f"SELECT {', '.join(selected)} FROM ({select_sql}) AS given",
+        folder,
+        partition_columns=metadata.partition_columns,
+    )
     files: list[AddFile] = []
     paths: list[Path] = []
     try:
-        for filename, rows, size_bytes, _footer, column_statistics, partition_keys, *_ in written:
-            if rows == 0:
-                store.remove(Path(filename))
+        for file, partition_values in written:
+            if file.rows == 0:
+                store.remove(file.path)
                 continue
-            _check_not_null(metadata, rows, column_statistics, partition_keys or {})
-            paths.append(Path(filename))
+            _check_not_null(metadata, file.rows, file.column_statistics, partition_values)
+            paths.append(file.path)
             files.append(
-                AddFile(
-                    path=_log_path(Path(filename), folder),
-                    size_bytes=size_bytes,
-                    modification_time_ms=time.time_ns() // 1_000_000,
-                    partition_values=partition_keys or {},
-                    stats_text=_stats_text(metadata, rows, column_statistics),
-                    data_change=data_change,
-                )
+                _add_file(file, partition_values, metadata, folder, data_change=data_change)
             )
         store.sync([*_partition_folders(paths, folder), *paths])
     except NotNullViolatedError:
-        for filename, *_ in written:
-            store.remove(Path(filename))
+        for file, _ in written:
+            store.remove(file.path)
         raise
     return files
+
+
+def _add_file(
+    file: WrittenFile,
+    partition_values: Mapping[str, str | None],
+    metadata: Metadata,
+    folder: Path,
+    *,
+    data_change: bool,
+) -> AddFile:
+    return AddFile(
+        path=_log_path(file.path, folder),
+        size_bytes=file.size_bytes,
+        modification_time_ms=time.time_ns() // 1_000_000,
+        partition_values=partition_values,
+        stats_text=_stats_text(metadata, file.rows, file.column_statistics),
+        data_change=data_change,
+    )
+
+
+def _kinds(schema: StructType) -> list[tuple[str, str]]:
+    """Names and types of columns, in the order of names."""
+    return sorted((field.name, field.dataType.simpleString()) for field in schema.fields)
 
 
 def _partition_folders(paths: Sequence[Path], folder: Path) -> list[Path]:

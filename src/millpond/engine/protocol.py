@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from millpond.definitions import Expectation, Query
+from millpond.delta import WrittenFile
 from millpond.errors import SourceLocation
 
 if TYPE_CHECKING:
@@ -79,10 +80,20 @@ class DeltaInput:
 
 @dataclass(frozen=True)
 class ParquetInput:
-    """Plain Parquet files that hold the columns of `schema`; a column that a file lacks is null."""
+    """Plain Parquet files that hold the columns of `schema`; a column that a file lacks is null.
+
+    Attributes:
+        written: The same files, where they were written for this read alone and lack no column.
+    """
 
     files: tuple[str, ...]
     schema: StructType
+    written: tuple[WrittenFile, ...] = ()
+
+    @classmethod
+    def of_written(cls, files: Sequence[WrittenFile], schema: StructType) -> Self:
+        """Files that were written for one read."""
+        return cls(tuple(str(file.path) for file in files), schema, tuple(files))
 
 
 @dataclass(frozen=True)
@@ -142,12 +153,14 @@ class StagedBatch:
         sequence_type: Spark type of `SEQUENCE_COLUMN`, which the files then carry, or `None`.
         expectations: Each with a boolean column `EXPECTATION_COLUMN` of its index, never null:
             whether the row meets it.
+        written: The same files, where a table may take them for its own.
     """
 
     files: tuple[Path, ...]
     schema: StructType
     sequence_type: object | None = None
     expectations: tuple[Expectation, ...] = ()
+    written: tuple[WrittenFile, ...] = ()
 
 
 class Engine(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta import literal, quote
+from millpond.delta import WrittenFile, copy_to_files, literal, quote
 from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
@@ -32,8 +32,8 @@ _STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_
 # So many files are read by one query at most.
 _GROUP_FILES = 500
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
-# Batches live for a moment and are read once: little compression is the quickest.
-_FORMAT = "FORMAT parquet, COMPRESSION snappy"
+# Most live for a moment and are read once; those that become a table's are as Spark writes them.
+_COMPRESSION = "snappy"
 
 
 @dataclass
@@ -49,7 +49,7 @@ class FilesRead:
         new_columns: Those columns.
     """
 
-    parquet: list[Path] = field(default_factory=list)
+    parquet: list[WrittenFile] = field(default_factory=list)
     changed: list[ListedFile] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -133,8 +133,8 @@ class _Group:
         if len(unchanged) == len(files):
             self._found.parquet.extend(parquet)
             return
-        for path in parquet:
-            path.unlink()
+        for written in parquet:
+            written.path.unlink()
         self._read([pair for pair in contents if pair[0] in unchanged])
 
     def _read_halves(self, contents: Sequence[tuple[ListedFile, LocalFile]]) -> None:
@@ -144,7 +144,7 @@ class _Group:
 
     def _written(
         self, contents: Sequence[tuple[ListedFile, LocalFile]]
-    ) -> tuple[list[Path], StructType | None]:
+    ) -> tuple[list[WrittenFile], StructType | None]:
         """The rows as Parquet, or the columns that stop it."""
         scratch = self._folder / uuid.uuid4().hex
         scratch.mkdir()
@@ -156,12 +156,13 @@ class _Group:
             new_columns = self._lacking(selection.new_columns)
             if new_columns.fields and self._options.evolution in _STOPPING:
                 return [], new_columns
-            target = self._folder / f"{uuid.uuid4().hex}.parquet"
-            (count,) = connection.execute(
-                f"COPY ({self._select(selection.sql, [file for file, _ in contents])}) "
-                f"TO {literal(str(target))} ({_FORMAT})"
-            ).fetchall()[0]
-        return [target] if count else [], None
+            written = copy_to_files(
+                connection,
+                self._select(selection.sql, [file for file, _ in contents]),
+                self._folder,
+                compression=_COMPRESSION,
+            )
+        return [file for file, _ in written if file.rows], None
 
     def _lacking(self, found: StructType) -> StructType:
         """Those of the columns found in files that the read lacks and could have."""

@@ -154,7 +154,7 @@ class FileRead:
             raise FilesUnreadableError.from_files(
                 self.name, reasons=failed, where=self.read.location
             )
-        return ParquetInput(tuple(map(str, read.parquet)), columns.input_schema)
+        return ParquetInput.of_written(read.parquet, columns.input_schema)
 
     def _widen(self, more: StructType) -> None:
         """Keep new columns for the next update."""

@@ -51,6 +51,14 @@ class Store(Protocol):
         """Make files and folders that others made, and their names, durable."""
         ...
 
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second place; not durable on return.
+
+        Raises:
+            OSError: It can't be had there, as where that is another file system.
+        """
+        ...
+
     def remove(self, path: Path) -> None:
         """Remove a file; one that is not there is no error."""
         ...
@@ -107,6 +115,9 @@ class LocalStore:
             folders[path.parent] = None
         for folder in folders:
             _sync_path(folder)
+
+    def link(self, source: Path, target: Path) -> None:
+        os.link(source, target)
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

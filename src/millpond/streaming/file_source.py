@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from millpond.delta import WrittenFile
 from millpond.engine.protocol import Input, ParquetInput
 from millpond.errors.file_reads import FilesNotReadError, NewColumnsError
 from millpond.errors.streaming import CheckpointUnreadableError
@@ -162,7 +163,7 @@ class FileSource:
 
     def input(self, start: Offset, end: Offset, *, folder: Path) -> Input:
         """The rows of a batch's files, as they are now if they are what was planned."""
-        parquet: list[Path] = []
+        parquet: list[WrittenFile] = []
         for number in range(_number(start) + 1, _number(end) + 1):
             entry = self._log.read(number)
             if entry.is_skipped:
@@ -176,7 +177,7 @@ class FileSource:
                 if file.uri not in unread.left:
                     self._left.pop(file.uri, None)
             parquet.extend(read.parquet)
-        return ParquetInput(tuple(map(str, parquet)), self._access.columns.input_schema)
+        return ParquetInput.of_written(parquet, self._access.columns.input_schema)
 
     def versions(self, start: Offset, end: Offset) -> FileVersions:
         """Which versions a batch read, once `input` gave its rows."""

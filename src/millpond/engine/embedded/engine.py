@@ -450,7 +450,7 @@ def _rows_handed_on(plan: ConnectPlan, binder: Binder) -> StagedBatch | None:
     found = binder(read)
     if not isinstance(found, ParquetInput) or METADATA_COLUMN in found.schema.names:
         return None
-    return StagedBatch(tuple(map(Path, found.files)), found.schema)
+    return StagedBatch(tuple(map(Path, found.files)), found.schema, written=found.written)
 
 
 def _noting(binder: Binder, columns: set[str]) -> Binder:

@@ -90,9 +90,9 @@ class TypedTable:
         for position in range(self._table.width):
             positions.setdefault(fold(self._table.column_name(position)), position)
         for field in self._wanted.data:
-            position = positions.get(fold(field.name))
-            if position is not None:
-                yield _Place(field, position)
+            found = positions.get(fold(field.name))
+            if found is not None:
+                yield _Place(field, found)
 
     def sql(self) -> str:
         """A SELECT of the asked columns, `FILE_INDEX` and `RESCUED`."""

@@ -218,8 +218,8 @@ def _taken_apart(
                 pa.array(column, kind) for column, kind in zip(rows, schema.types, strict=True)
             ]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-    rows = f"read_parquet({literal(escape_glob(str(path)))}, hive_partitioning = false)"
-    sql = f"SELECT * FROM {rows}"
+    read = f"read_parquet({literal(escape_glob(str(path)))}, hive_partitioning = false)"
+    sql = f"SELECT * FROM {read}"
     return CsvTable(sql, width, names, is_detailed=True, files=tuple(files))
 
 
