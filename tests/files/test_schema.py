@@ -13,7 +13,7 @@ from pyspark.sql.types import (
 )
 
 from millpond.errors.file_reads import KeptColumnsUnreadableError
-from millpond.files.options import FileOptions
+from millpond.files.options import Dialect, FileOptions
 from millpond.files.schema import FileSchemas, KeptColumns, file_columns
 from millpond.storage import LocalStore
 
@@ -69,7 +69,20 @@ def test_hints_change_types_and_add_columns():
 
 def test_a_schema_of_the_user_is_taken_as_it_is_and_folders_fill_what_it_names():
     schema = StructType().add("day", StringType()).add("a", IntegerType())
-    columns = file_columns(FileOptions("json", ("/data",), schema=schema), KEPT)
+    options = FileOptions("json", ("/data",), dialect=Dialect.READ_FILES, schema=schema)
+    columns = file_columns(options, KEPT)
     assert columns.schema == schema
     assert columns.inside.names == ["a"]
     assert (columns.of_folders, columns.rescued) == ({"day"}, None)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_plain_format_has_columns_of_folders_behind_the_given_ones_whether_named_or_not(named):
+    schema = StructType().add("a", IntegerType())
+    if named:
+        schema = StructType().add("day", StringType()).add("a", IntegerType())
+    columns = file_columns(FileOptions("json", ("/data",), schema=schema), KEPT)
+    assert columns.schema.names == ["a", "day"]
+    expected = StringType() if named else KEPT.of_folders["day"].dataType
+    assert columns.schema["day"].dataType == expected
+    assert (columns.inside.names, columns.of_folders) == (["a"], {"day"})

@@ -18,7 +18,7 @@ from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import LocalFile
 from millpond.files.listed_file import ListedFile
-from millpond.files.options import FileOptions
+from millpond.files.options import Dialect, FileOptions
 from millpond.files.partitions import partition_columns, partition_values
 from millpond.files.reading import raise_if_out_of_room
 from millpond.storage import Store
@@ -178,9 +178,15 @@ def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:
 
     folders = {field.name.lower(): field for field in kept.of_folders.fields}
     if options.schema is not None:
-        names = options.schema.names
+        schema = options.schema
+        if options.dialect is Dialect.SPARK:
+            # Spark has the columns of folders behind the others, whether they were given or not.
+            given = {field.name.lower(): field for field in schema.fields}
+            own = [f for f in schema.fields if f.name.lower() not in folders]
+            schema = StructType([*own, *(given.get(name, f) for name, f in folders.items())])
+        names = schema.names
         return FileColumns(
-            options.schema,
+            schema,
             of_folders=frozenset(name for name in names if name.lower() in folders),
             rescued=options.rescued_column if options.rescued_column in names else None,
         )
