@@ -243,6 +243,8 @@ def test_versions_of_a_name_in_two_folders_share_a_key(suppliers):
 
 
 AT = "_metadata.file_modification_time AS at"
+NAME = "_metadata.file_name AS f"
+STRUCT = "struct(k AS file_name) AS k, _metadata.file_name"
 LATER = "_metadata.file_modification_time + INTERVAL 1 DAY"
 REFUSED = {
     "two keys": (f"SELECT v, k, _metadata.file_path AS f, {AT} FROM {READ}", "f, k"),
@@ -254,6 +256,18 @@ REFUSED = {
         f"SELECT v, _metadata.file_path AS f, {LATER} AS at FROM {READ}",
         "f",
     ),
+    "key of a struct in the data": (
+        f"SELECT v, k.file_name AS f, at FROM (SELECT v, {STRUCT}, {AT} FROM {READ})",
+        "f",
+    ),
+    "other names for the columns of a subquery": (
+        f"SELECT * FROM (SELECT {NAME}, k, {AT} FROM {READ}) AS q (k, f, at)",
+        "f",
+    ),
+    "other names for the columns of a CTE": (
+        f"WITH q (k, f, at) AS (SELECT {NAME}, k, {AT} FROM {READ}) SELECT * FROM q",
+        "f",
+    ),
 }
 
 
@@ -263,6 +277,15 @@ def test_a_flow_that_is_not_keyed_by_file_is_refused(suppliers, query, keys):
     error = suppliers.error()
     assert isinstance(error, ReplaceUsingNotKeyedByFileError)
     assert SETTING in str(error)
+
+
+def test_a_key_may_come_through_named_queries(suppliers):
+    table(
+        suppliers,
+        f"WITH q AS (SELECT v, _metadata.file_name AS f, {AT} FROM {READ}) "
+        "SELECT v, q2.f, q2.at FROM (SELECT q.f, q.at, v FROM q) AS q2",
+    )
+    suppliers.updated()
 
 
 def test_a_join_with_a_table_is_refused(suppliers):

@@ -82,9 +82,8 @@ class _Origins:
         return self.of(node.input, column) if is_handed_on else None
 
     def _of_item(self, below: Any, item: _Item) -> str | None:
-        if item.field is not None or not item.parts:
-            return item.field
-        return self.of(below, item.parts[-1])
+        # With a name before it, it may be a field of a struct.
+        return self.of(below, item.parts[0]) if len(item.parts) == 1 else item.field
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,10 @@ class _Item:
 def _of_query(query: exp.Expr, column: str, known: Mapping[str, exp.Expr]) -> str | None:
     clause = query.args.get("with_")
     if isinstance(clause, exp.With):
-        known = {**known, **{cte.alias.lower(): cte.this for cte in clause.expressions}}
+        known = dict(known)
+        for cte in clause.expressions:
+            # With a list of names it stands for a table that is not looked into.
+            known[cte.alias.lower()] = exp.Table() if cte.alias_column_names else cte.this
     if isinstance(query, exp.Subquery):
         return _of_query(query.this, column, known)
     if not isinstance(query, exp.Select):
@@ -145,18 +147,23 @@ def _of_query(query: exp.Expr, column: str, known: Mapping[str, exp.Expr]) -> st
     items = [_Item.of_tree(item) for item in query.expressions]
     for item in items:
         if item.name == column:
-            if item.field is not None or not item.parts:
-                return item.field
-            return _of_tables(query, item.parts[-1], known)
-    return _of_tables(query, column, known) if any(item.is_star for item in items) else None
+            return item.field or _of_tables(query, item.parts, known)
+    return _of_tables(query, (column,), known) if any(item.is_star for item in items) else None
 
 
-def _of_tables(query: exp.Select, column: str, known: Mapping[str, exp.Expr]) -> str | None:
+def _of_tables(
+    query: exp.Select, parts: tuple[str, ...], known: Mapping[str, exp.Expr]
+) -> str | None:
     """The field that a column of the query in FROM is; no other is in reach, by name."""
     clause = query.args.get("from_")
-    if clause is None or query.args.get("laterals"):
+    if clause is None or query.args.get("laterals") or not parts:
         return None
-    source = clause.this
+    source, column = clause.this, parts[-1]
+    if parts[:-1] not in {(), (source.alias_or_name.lower(),)}:
+        # A field of a struct.
+        return None
+    if source.alias_column_names or source.args.get("pivots"):
+        return None
     if isinstance(source, exp.Table) and len(source.parts) == 1:
         source = known.get(source.name.lower(), source)
     return None if isinstance(source, exp.Table) else _of_query(source, column, known)
