@@ -9,7 +9,12 @@ from decimal import Decimal
 import pytest
 from deltalake import DeltaTable
 
-from millpond.errors.file_reads import ColumnsNotInferredError, FilesNotReadError, NewColumnsError
+from millpond.errors.file_reads import (
+    ColumnsNotInferredError,
+    FilesNotReadError,
+    NewColumnsError,
+    TooManyColumnsError,
+)
 from millpond.errors.files import FilesSchemaMissingError, InvalidFileOptionError
 from millpond.events import FlowStatus
 
@@ -391,3 +396,16 @@ def test_names_that_no_table_can_have_are_rescued(suppliers):
         (1, {"z": 1}, expected | {"n": {"z": 1, "\0": 2}}),
         (2, {"z": 1}, expected | {"n": {"z": 1, "": 2}, "__file": 5}),
     ]
+
+
+def test_columns_without_end_are_not_inferred(suppliers):
+    """As where keys of JSON are values themselves."""
+    suppliers.query("SELECT * FROM STREAM read_files('SENT', format => 'json')")
+    suppliers.send("a.json", json.dumps({f"k{n}": n for n in range(2001)}))
+    error = suppliers.error()
+    assert isinstance(error, TooManyColumnsError)
+    suppliers.send("b.json", '{"v": 1}')
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert f"{suppliers.uri('a.json')}: Its columns, with those of the other" in str(error)
+    assert suppliers.rows() == [(1, None)]

@@ -40,6 +40,22 @@ class ColumnsNotInferredError(MillpondError, ValueError):
         )
 
 
+class TooManyColumnsError(MillpondError, ValueError):
+    """Files have more columns than are inferred."""
+
+    error_class = "FILE_COLUMNS_TOO_MANY"
+    sqlstate = "54011"
+
+    @classmethod
+    def from_count(cls, count: int, *, limit: int) -> Self:
+        return cls(
+            f"Its columns, with those of the other files, are {count}; more than {limit} are not "
+            "inferred.",
+            hint="give the columns that are wanted: the option schema of read_files, or schema() "
+            "in Python; the others can be rescued",
+        )
+
+
 class KeptColumnsUnreadableError(MillpondError, OSError):
     """What an earlier update found out about the columns of files can't be read."""
 

@@ -7,10 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from millpond.delta.schema import is_reserved
+from millpond.errors.file_reads import TooManyColumnsError
 from millpond.files.metadata import metadata_field
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
+
+# So many columns are inferred at most: what is done with a row takes time and memory for each.
+MAX_INFERRED = 2000
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,31 @@ def storable(columns: StructType) -> StructType:
     from pyspark.sql.types import StructType
 
     return StructType([f for f in _named(columns).fields if not is_reserved(f.name)])
+
+
+def check_count(columns: StructType) -> None:
+    """Raise where inferred columns are too many.
+
+    Raises:
+        TooManyColumnsError: They are.
+    """
+    count = _count(columns)
+    if count > MAX_INFERRED:
+        raise TooManyColumnsError.from_count(count, limit=MAX_INFERRED)
+
+
+def _count(data_type: DataType) -> int:
+    """The columns of a type, those within others too."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    match data_type:
+        case StructType():
+            return sum(max(_count(field.dataType), 1) for field in data_type.fields)
+        case ArrayType():
+            return _count(data_type.elementType)
+        case MapType():
+            return _count(data_type.valueType)
+    return 1
 
 
 def _named(columns: StructType) -> StructType:

@@ -14,7 +14,7 @@ from millpond.delta import WrittenFile, copy_to_files, literal, quote
 from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
-from millpond.files.columns import FileColumns, storable
+from millpond.files.columns import FileColumns, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
@@ -155,6 +155,9 @@ class _Group:
             )
             new_columns = self._lacking(selection.new_columns)
             if new_columns.fields and self._options.evolution in _STOPPING:
+                if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
+                    waiting = self._found.new_columns or new_columns
+                    check_count(united(united(self._columns.inside, waiting), new_columns))
                 return [], new_columns
             written = copy_to_files(
                 connection,
@@ -226,10 +229,18 @@ class _Group:
         if not [*self._unchanged([file])]:
             # Whoever wrote to it meanwhile is the cause.
             return
-        what = error.what if isinstance(error, MillpondError) else str(error)
-        # The file is named beside the reason.
-        reason = what.removeprefix(f"{file.uri} can't be read: ")
-        self._found.failed[file.uri] = reason.strip().partition("\n")[0]
+        self._found.failed[file.uri] = reason_of(error, file.uri)
+
+
+def reason_of(error: Exception, uri: str) -> str:
+    """Why a file can't be read, in a line to stand beside its name."""
+    import duckdb
+
+    what = error.what if isinstance(error, MillpondError) else str(error)
+    reason = what.removeprefix(f"{uri} can't be read: ").strip().partition("\n")[0]
+    if isinstance(error, duckdb.OutOfMemoryException) or reason.startswith("Out of Memory Error"):
+        return f"a row of it, or a part of its columns, needs more memory than there is ({reason})"
+    return reason
 
 
 def united(known: StructType | None, more: StructType) -> StructType:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
-from millpond.errors.file_reads import KeptColumnsUnreadableError
-from millpond.files.columns import FileColumns, storable
+from millpond.errors.file_reads import FilesUnreadableError, KeptColumnsUnreadableError
+from millpond.files.columns import FileColumns, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import LocalFile
 from millpond.files.listed_file import ListedFile
 from millpond.files.options import Dialect, FileOptions
 from millpond.files.partitions import partition_columns, partition_values
-from millpond.files.reading import raise_if_out_of_room
+from millpond.files.reading import raise_if_out_of_room, reason_of
 from millpond.storage import Store
 
 if TYPE_CHECKING:
@@ -128,25 +128,31 @@ class _Inference:
 
         contents: list[LocalFile] = []
         error: Exception | None = None
+        unreadable = ""
         for file in files:
             try:
                 contents.append(plain_content(file, self._options, folder=self._folder))
             except (MillpondError, OSError) as caught:
                 raise_if_out_of_room(caught)
-                error = error or caught
+                error, unreadable = error or caught, unreadable or file.uri
         if contents or error is None:
             try:
                 return self._together(contents)
             except (MillpondError, duckdb.Error, OSError) as caught:
                 raise_if_out_of_room(caught)
-                error = caught
+                error, unreadable = caught, contents[0].uri if contents else ""
                 contents = self._readable(contents)
         if contents:
             return self._together(contents)
         assert error is not None
         if isinstance(error, MillpondError):
             error.where = error.where or self._options.location
-        raise error
+            raise error
+        raise FilesUnreadableError.from_files(
+            " ".join(self._options.paths),
+            reasons={unreadable: reason_of(error, unreadable)},
+            where=self._options.location,
+        ) from error
 
     def _readable(self, contents: Sequence[LocalFile]) -> list[LocalFile]:
         """Those of some files, which can't be read together, that can be read."""
@@ -169,7 +175,9 @@ class _Inference:
         found = format_of(self._options.format).infer(
             contents, self._options, connection=self._connection, folder=self._folder
         )
-        return storable(found)
+        columns = storable(found)
+        check_count(columns)
+        return columns
 
 
 def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:

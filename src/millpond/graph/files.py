@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.protocol import Input, ParquetInput, TableRead
 from millpond.errors import MillpondError
-from millpond.errors.file_reads import ColumnsNotInferredError, FilesUnreadableError
+from millpond.errors.file_reads import (
+    ColumnsNotInferredError,
+    FilesUnreadableError,
+    TooManyColumnsError,
+)
 from millpond.files import FileOptions
-from millpond.files.columns import FileColumns
+from millpond.files.columns import FileColumns, check_count
 from millpond.files.listing import list_files
 from millpond.files.locations import locate
 from millpond.files.option_parser import parse_options
@@ -157,10 +162,14 @@ class FileRead:
         return ParquetInput.of_written(read.parquet, columns.input_schema)
 
     def _widen(self, more: StructType) -> None:
-        """Keep new columns for the next update."""
+        """Keep new columns for the next update, unless those before came to too many."""
         kept = self.schemas.kept(self.options)
-        if kept is not None:
-            self.schemas.keep(self.options, KeptColumns(united(kept.inside, more), kept.of_folders))
+        if kept is None:
+            return
+        inside = united(kept.inside, more)
+        with suppress(TooManyColumnsError):
+            check_count(inside)
+            self.schemas.keep(self.options, KeptColumns(inside, kept.of_folders))
 
 
 def _inferred(options: FileOptions, read: TableRead, *, root: Path) -> KeptColumns:
