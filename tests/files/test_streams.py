@@ -126,6 +126,24 @@ def test_files_are_chosen_by_time_and_name(suppliers):
     assert values(suppliers) == [2, 3]
 
 
+def test_in_a_plain_format_old_files_are_left_out_once_the_stream_has_begun(suppliers):
+    suppliers.write_python(
+        """
+@dp.table
+def t():
+    reader = spark.readStream.format("csv").schema("v INT").option("header", "true")
+    return reader.option("maxFileAge", "1d").load("SENT")
+"""
+    )
+    suppliers.send("old.csv", csv(1), at_s=-1_000_000)
+    suppliers.send("new.csv", csv(2))
+    suppliers.updated()
+    suppliers.send("late.csv", csv(3), at_s=-1_000_000)
+    suppliers.send("newer.csv", csv(4), at_s=1)
+    suppliers.updated()
+    assert values(suppliers) == [1, 2, 4]
+
+
 def test_hidden_files_are_no_files(suppliers):
     suppliers.query(f"SELECT * FROM STREAM {READ})")
     suppliers.send("_a.csv", csv(1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,7 +126,7 @@ class FileRead:
             places=self._places,
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
-            list=partial(list_files, self.options, root=self.root),
+            list=lambda first: list_files(self.options, root=self.root, first=first),
             widen=self._widen,
             follows_removals=follows_removals,
         )

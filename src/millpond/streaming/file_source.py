@@ -40,7 +40,8 @@ class FileAccess:
     Attributes:
         places: Where they lie, absolute and each spelled in one way.
         columns_of: The columns for reading some files, which the names of their folders tell of.
-        list: Lists what there is now, in the order in which it is to be read.
+        list: Lists what there is now, in the order in which it is to be read. It is told whether
+            nothing was read yet.
         follows_removals: Whether a file that is gone is told of.
         widen: Keeps columns that files hold and the stream lacks, for the next update.
     """
@@ -49,7 +50,7 @@ class FileAccess:
     places: tuple[str, ...]
     columns: FileColumns
     columns_of: Callable[[Sequence[ListedFile]], FileColumns]
-    list: Callable[[], Sequence[ListedFile]]
+    list: Callable[[bool], Sequence[ListedFile]]
     widen: Callable[[StructType], None]
     follows_removals: bool = False
 
@@ -210,7 +211,7 @@ class FileSource:
         seen = self._log.seen(until=number)
         if self._now is None:
             # Whoever still writes a file that is read already changes nothing for this update.
-            there = self._access.list()
+            there = self._access.list(not number)
             self._there = {file.uri for file in there}
             self._now = self._settled([file for file in there if self._is_new(file, seen)])
         return [file for file in self._now if self._is_new(file, seen)]
