@@ -1,0 +1,89 @@
+"""Whole updates over files in an object store, on a real server that speaks S3."""
+
+from __future__ import annotations
+
+import gzip
+import time
+
+import pytest
+
+from millpond.errors.file_reads import FilesNotReadError
+from tests.files.s3_server import BUCKET, s3_server
+
+PRICES = f"""
+CREATE OR REFRESH STREAMING TABLE t
+TBLPROPERTIES ('millpond.replaceUsing.emptyFiles' = 'replaceAndRemove')
+FLOW REPLACE USING (f) SEQUENCE BY s BY NAME
+SELECT article, price, day, _metadata.file_path AS f, _metadata.file_modification_time AS s
+FROM STREAM read_files('s3://{BUCKET}/prices', format => 'csv', header => true,
+  allowOverwrites => true);
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def bucket(server, monkeypatch):
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    return server.client()
+
+
+def put(bucket, key: str, content: bytes) -> None:
+    with bucket.open_output_stream(f"{BUCKET}/{key}") as out:
+        out.write(content)
+
+
+def found(suppliers):
+    return sorted(row[:3] for row in suppliers.rows())
+
+
+def test_objects_are_read_again_when_they_are_sent_again_and_go_with_their_rows(suppliers, bucket):
+    put(bucket, "prices/day=1/acme.csv", b"article,price\npen,1.2\n")
+    put(bucket, "prices/day=2/tulip.csv", b"article,price\nbook,9\n")
+    suppliers.write(PRICES)
+    suppliers.updated()
+    assert found(suppliers) == [("book", 9.0, 2), ("pen", 1.2, 1)]
+    # The sequence is a time in whole seconds there.
+    time.sleep(1.1)
+    put(bucket, "prices/day=1/acme.csv", b"article,price\npen,1.1\nink,4\n")
+    suppliers.updated()
+    assert found(suppliers) == [("book", 9.0, 2), ("ink", 4.0, 1), ("pen", 1.1, 1)]
+    bucket.delete_file(f"{BUCKET}/prices/day=2/tulip.csv")
+    suppliers.updated()
+    assert found(suppliers) == [("ink", 4.0, 1), ("pen", 1.1, 1)]
+
+
+def test_a_broken_object_leaves_the_others(suppliers, bucket):
+    put(bucket, "broken/a.json.gz", gzip.compress(b'{"a": 1}\n'))
+    put(bucket, "broken/b.json.gz", gzip.compress(b'{"a": 2}\n')[:-6])
+    suppliers.query(
+        f"SELECT a FROM STREAM read_files('s3://{BUCKET}/broken/*.gz', format => 'json')"
+    )
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert f"s3://{BUCKET}/broken/b.json.gz" in str(error)
+    assert suppliers.rows() == [(1,)]
+
+
+def test_objects_that_were_read_are_moved(suppliers, bucket):
+    put(bucket, "daily/a.json", b'{"a": 1}\n')
+    suppliers.query(
+        f"SELECT a FROM STREAM read_files('s3://{BUCKET}/daily', format => 'json', "
+        f"cleanSource => 'MOVE', cleanSource.moveDestination => 's3://{BUCKET}/done', "
+        "cleanSource.retentionDuration => '0 seconds')"
+    )
+    suppliers.updated()
+    # A file is cleaned away once the batch that read it is in the table.
+    put(bucket, "daily/b.json", b'{"a": 2}\n')
+    suppliers.updated()
+    assert suppliers.rows() == [(1,), (2,)]
+    assert bucket.get_file_info(f"{BUCKET}/daily/a.json").is_file is False
+    with bucket.open_input_stream(f"{BUCKET}/done/daily/a.json") as moved:
+        assert moved.read() == b'{"a": 1}\n'
