@@ -43,7 +43,19 @@ def plain_content(file: ListedFile, options: FileOptions, *, folder: Path) -> Lo
         encoding = _encoding(options, file)
         if encoding not in _UTF8:
             path = _rewritten(path, file, folder, lambda source: _Transcoded(source, encoding))
+    path = _named_in_text(path, folder)
     return LocalFile(path, file.uri, size_bytes=file.size_bytes, modified_ns=file.modified_ns)
+
+
+def _named_in_text(path: Path, folder: Path) -> Path:
+    """A name for a file that programs which know only UTF-8 can open it by."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        link = folder / uuid.uuid4().hex
+        link.symlink_to(path.absolute())
+        return link
+    return path
 
 
 def _encoding(options: FileOptions, file: ListedFile) -> str:
