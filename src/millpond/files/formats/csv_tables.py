@@ -14,13 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from millpond.delta.live_rows import escape_glob
 from millpond.delta.schema import literal
 from millpond.files.formats.base import FILE_INDEX
 from millpond.files.formats.csv_options import CsvOptions
 from millpond.files.formats.csv_records import records
 from millpond.files.formats.csv_survey import CsvFile, unnamed
 from millpond.files.formats.csv_tokens import SPACES
+from millpond.files.formats.file_sql import file_index_sql, paths_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -152,18 +152,15 @@ def _read_by_duckdb(
 ) -> CsvTable:
     first = files[0]
     columns = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(first.width))
-    paths = ", ".join(literal(escape_glob(str(file.content.path))) for file in files)
+    paths = paths_sql(file.content.path for file in files)
     # Without quotes in the files DuckDB need not look for them.
     quote = options.quote if first.has_quotes else ""
     escape = options.escape if first.has_quotes else ""
     names = ", ".join(_texts(options, first.width, trims=not first.has_quotes))
     limit = f" LIMIT {sample_rows * len(files)}" if sample_rows is not None else ""
-    indices = [file.index for file in files]
-    index = "file_index"
-    if indices != list(range(len(indices))):
-        index = f"list_extract({indices}, file_index::BIGINT + 1)"
+    index = file_index_sql([file.index for file in files])
     sql = (
-        f"SELECT {names}, ({index})::BIGINT AS {FILE_INDEX} FROM read_csv([{paths}], "
+        f"SELECT {names}, {index} AS {FILE_INDEX} FROM read_csv({paths}, "
         f"auto_detect = false, columns = {{{columns}}}, header = false, skip = {first.skip}, "
         f"delim = {literal(options.separator)}, quote = {literal(quote)}, "
         f"escape = {literal(escape)}, strict_mode = true, nullstr = '', "
@@ -218,8 +215,7 @@ def _taken_apart(
                 pa.array(column, kind) for column, kind in zip(rows, schema.types, strict=True)
             ]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-    read = f"read_parquet({literal(escape_glob(str(path)))}, hive_partitioning = false)"
-    sql = f"SELECT * FROM {read}"
+    sql = f"SELECT * FROM read_parquet({paths_sql([path])}, hive_partitioning = false)"
     return CsvTable(sql, width, names, is_detailed=True, files=tuple(files))
 
 

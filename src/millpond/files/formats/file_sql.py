@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from millpond.delta.live_rows import escape_glob
 from millpond.delta.schema import literal
-
-_GLOB = re.compile(r"[*?[]")
 
 
 def paths_sql(paths: Iterable[Path]) -> str:
@@ -17,8 +15,7 @@ def paths_sql(paths: Iterable[Path]) -> str:
     >>> paths_sql([Path("a[1]*.json")])
     "['a[[]1][*].json']"
     """
-    escaped = [_GLOB.sub(r"[\g<0>]", str(path)) for path in paths]
-    return f"[{', '.join(map(literal, escaped))}]"
+    return f"[{', '.join(literal(escape_glob(str(path))) for path in paths)}]"
 
 
 def file_index_sql(indexes: Sequence[int]) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta.live_rows import escape_glob
-from millpond.delta.schema import literal, quote
+from millpond.delta.schema import quote
 from millpond.errors.file_formats import (
     InvalidFormatOptionError,
     RowTooLongError,
     UnsupportedColumnTypeError,
 )
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
+from millpond.files.formats.file_sql import paths_sql
 from millpond.files.formats.text_lines import MAX_ROW_CHARACTERS, lines_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class TextFormat:
             shown.append(FILE_INDEX)
         shown.append(f"NULL::VARCHAR AS {RESCUED}")
         path = _written(files, options, folder)
-        rows = f"read_parquet({literal(escape_glob(str(path)))}, hive_partitioning = false)"
+        rows = f"read_parquet({paths_sql([path])}, hive_partitioning = false)"
         return Selection(f"SELECT {', '.join(shown)} FROM {rows}", StructType([]))
 
 
