@@ -211,9 +211,9 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
     @classmethod
     def from_identity(cls, source: str, *, before: str, now: str) -> Self:
         return cls(
-            f"{source} is another table than the one that the flow has read so far (table id "
-            f"{now}, before {before}): it was dropped and made anew, or the name points "
-            "elsewhere.",
+            f"{source} is no longer what the flow has read so far (it is {now}, and was "
+            f"{before}): a table was dropped and made anew, or the query reads something else "
+            "under that name.",
             hint=f"run {FULL_REFRESH}",
         )
 
