@@ -282,7 +282,7 @@ def test_a_removed_source_needs_a_full_refresh(two):
 def test_another_table_under_the_same_name_needs_a_full_refresh(two, tmp_path):
     append(tmp_path / "third", [20])
     two.tables["b"] = tmp_path / "third"
-    with pytest.raises(CheckpointSourceChangedError, match="b is another table"):
+    with pytest.raises(CheckpointSourceChangedError, match="b is no longer what"):
         two.run()
     assert two.target.rows() == expected([0, 1, 10])
 

@@ -90,7 +90,7 @@ def run_batches(
     Raises:
         CheckpointBehindTableError: The target carries a batch that was never planned.
         CheckpointAheadOfTableError: The target lacks a batch that is no longer on record.
-        CheckpointSourceChangedError: A source is gone, or is another table than before.
+        CheckpointSourceChangedError: A source is gone, or is another one than before.
     """
     pending, last = _resume(checkpoint, committed())
     ends = {name: source.latest_offset() for name, source in sources.items()}
