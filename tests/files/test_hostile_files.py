@@ -9,11 +9,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import fastavro
 import pyarrow as pa
@@ -239,4 +241,74 @@ def test_each_file_gives_rows_or_a_reason_in_bounded_memory(suppliers, form):
     assert rows_by_file(suppliers) == {
         name: rows for name, rows in expected.items() if name not in reasons
     }
+    assert peak_bytes < PEAK_BYTES
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_columns_are_inferred_beside_files_that_cannot_be_read(suppliers, form):
+    suppliers.query(
+        f"SELECT a, b, _metadata.file_name AS f FROM STREAM read_files('SENT', "
+        f"format => '{form}', schemaEvolutionMode => 'rescue'{OPTIONS.get(form, '')})"
+    )
+    (good, _), *_ = FORMATS[form].values()
+    suppliers.send(f"good.{form}", good)
+    broken = "broken.csv.gz" if form in {"csv", "json", "xml"} else f"broken.{form}"
+    suppliers.send(broken, b"this is nothing")
+    error = suppliers.error()
+    assert f"{suppliers.uri(broken)}: " in str(error)
+    assert suppliers.rows() == [(1, "x", f"good.{form}")]
+
+
+ODD_NAMES = (
+    'it\'s "quoted"\n',
+    "100%25 a?b#c",
+    "$(touch x);--",
+    "käse 漢字",
+    "{a,b}[c]*",
+    "\udcff\udcfe",
+)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_files_of_any_name_are_read_and_known_again(suppliers, form):
+    suppliers.query(
+        f"SELECT a, _metadata.file_path AS f FROM STREAM read_files('SENT', format => '{form}', "
+        f"schema => 'a INT', allowOverwrites => true{OPTIONS.get(form, '')})"
+    )
+    (good, _), *_ = FORMATS[form].values()
+    for name in ODD_NAMES:
+        suppliers.send(f"{name}.{form}", good)
+    suppliers.updated()
+    suppliers.updated()
+    found = [path.rpartition("/")[2] for _, path in suppliers.rows()]
+    names = [unquote_to_bytes(name) for name in found]
+    assert sorted(names) == sorted(os.fsencode(f"{name}.{form}") for name in ODD_NAMES)
+
+
+def test_links_are_followed_and_what_is_no_file_is_passed_over(suppliers):
+    suppliers.query(
+        "SELECT v, _metadata.file_name AS f FROM STREAM read_files('SENT', format => 'csv', "
+        "schema => 'v INT')"
+    )
+    outside = suppliers.sent.parent / "outside.csv"
+    outside.write_text("1\n")
+    (suppliers.sent / "link.csv").symlink_to(outside)
+    (suppliers.sent / "nowhere.csv").symlink_to("/nonexistent")
+    (suppliers.sent / "itself.csv").symlink_to(suppliers.sent / "itself.csv")
+    (suppliers.sent / "above").symlink_to(suppliers.sent)
+    os.mkfifo(suppliers.sent / "pipe.csv")
+    suppliers.send("folder.csv/inside.csv", "2\n")
+    suppliers.updated()
+    assert suppliers.rows() == [(1, "link.csv"), (2, "inside.csv")]
+
+
+@pytest.mark.parametrize("form", ["text", "binaryFile"])
+def test_huge_content_of_formats_without_columns_stays_in_bounded_memory(suppliers, form):
+    value = "value" if form == "text" else "length"
+    suppliers.query(f"SELECT {value} FROM STREAM read_files('SENT', format => '{form}')")
+    suppliers.send("good.txt", b"good\n")
+    suppliers.send("huge.txt", Huge(b"", b"x").made())
+    (error,), peak_bytes = measured(suppliers)
+    assert f"{suppliers.uri('huge.txt')}: " in error
+    assert suppliers.rows() == [("good",) if form == "text" else (5,)]
     assert peak_bytes < PEAK_BYTES
