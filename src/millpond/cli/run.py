@@ -75,7 +75,7 @@ def run(
                 refresh=refreshed,
                 full_refresh=reset,
                 full_refresh_all=full_refresh_all,
-                listeners=[progress.listen, _warn_of_definitions],
+                listeners=[progress.listen, _warn],
             )
     except (ConflictingSelectionError, UnknownDatasetError) as error:
         raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
@@ -85,8 +85,10 @@ def run(
     _report(result, progress, settings)
 
 
-def _warn_of_definitions(event: Event) -> None:
-    if event.event_type is EventType.DATASET_DEFINITION and event.level is Level.WARN:
+def _warn(event: Event) -> None:
+    is_definition = event.event_type is EventType.DATASET_DEFINITION
+    progress = event.details.get(str(EventType.FLOW_PROGRESS), {})
+    if event.level is Level.WARN and (is_definition or "passed_over" in progress):
         click.echo(f"warning: {event.message}", err=True)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from millpond.definitions import Dataset, Flow, FlowKind
 from millpond.errors.events import EventLogWriteError
+from millpond.errors.file_reads import counted, listed
 from millpond.events import wording
 from millpond.events.event import (
     ErrorRecord,
@@ -166,6 +167,23 @@ class Recorder:
             flow_id=flow_id,
             flow_name=flow,
             batch_id=batch_id,
+        )
+
+    def files_passed_over(
+        self, flow: str, dataset: TableName | str, reasons: Mapping[str, str]
+    ) -> None:
+        """Warn of files that a flow could not read and will not try again.
+
+        Args:
+            reasons: Why, by location.
+        """
+        self._record(
+            EventType.FLOW_PROGRESS,
+            f"Flow {flow} passed over {counted(reasons)} that can't be read:\n{listed(reasons)}",
+            {"status": str(FlowStatus.RUNNING), "passed_over": dict(reasons)},
+            level=Level.WARN,
+            dataset_name=str(dataset),
+            flow_name=flow,
         )
 
     def flow_definition(

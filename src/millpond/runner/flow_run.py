@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ from millpond.streaming import (
     run_batches,
     run_once,
 )
+from millpond.streaming.file_source import FileSource
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class FlowRun:
     Attributes:
         staging: A folder of the update's own; each batch gets one below it.
         stop: Set to make flows end after the batch that they are at.
+        warn_of_files: Told why a flow passed files over, by their URIs.
     """
 
     engine: Engine
@@ -66,6 +68,7 @@ class FlowRun:
     configuration: Mapping[str, str]
     staging: Path
     stop: threading.Event
+    warn_of_files: Callable[[Task, Mapping[str, str]], None]
 
     def batches(self, task: Task, ready: ReadyTable) -> Iterator[BatchOutcome]:
         """Run a flow's batches, yielding what each did once it is committed.
@@ -111,6 +114,8 @@ class FlowRun:
         )
         with ExitStack() as finishing:
             for source in sources.values():
+                if isinstance(source, FileSource) and source.passed_over:
+                    self.warn_of_files(task, source.passed_over)
                 finishing.callback(source.finish)
 
     def _source(

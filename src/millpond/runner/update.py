@@ -236,6 +236,9 @@ class _Update:
             configuration=self.project.spec.configuration,
             staging=self.project.layout.staging / self.update_id,
             stop=stop,
+            warn_of_files=lambda task, reasons: self.recorder.files_passed_over(
+                task.flow.name, task.dataset.name, reasons
+            ),
         )
 
         def run(task: Task) -> None:

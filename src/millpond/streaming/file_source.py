@@ -73,6 +73,9 @@ class FileSource:
 
     A file that can't be read, or that changes while it is read, is left out of its batch and stays
     unread; the others go on, and at the end of the update an error says what was left.
+
+    Attributes:
+        passed_over: Why files can't be read that are not tried again, by their URIs.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class FileSource:
         self._waiting: deque[ListedFile] | None = None
         self._tries: dict[str, int] = {}
         self._left: dict[str, str] = {}
+        self.passed_over: dict[str, str] = {}
         self._new_columns: StructType | None = None
         self._last = 0
         self._gone: deque[ListedFile] = deque()
@@ -267,6 +271,7 @@ class FileSource:
                 self._access.widen(read.new_columns)
             self._new_columns = united(self._new_columns, read.new_columns)
         passed_over = read.failed if self._options.ignore_corrupt else {}
+        self.passed_over.update(passed_over)
         if not self._options.ignore_missing:
             self._left.update(dict.fromkeys(read.missing, "it is gone"))
         self._left.update({u: reason for u, reason in read.failed.items() if u not in passed_over})

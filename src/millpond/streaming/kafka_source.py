@@ -57,7 +57,8 @@ class KafkaSource:
 
     @property
     def identity(self) -> str:
-        return f"kafka {self._options.servers} {self._options.subscription}"
+        """The topics; which brokers are asked for them may change."""
+        return f"kafka {self._options.subscription}"
 
     @property
     def starts_midway(self) -> bool:

@@ -1,0 +1,37 @@
+"""A file that is passed over for good is told of once, in the event log and on the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from millpond.events import Level
+from millpond.runner import read_events
+
+
+def test_files_passed_over_are_a_warning_with_the_reason_of_each(folder):
+    source = folder.root / "source"
+    source.mkdir()
+    (source / "good.json").write_text('{"a": 1}\n')
+    (source / "torn.json.gz").write_bytes(b"\x1f\x8b no gzip")
+    folder.write(
+        "t.sql",
+        f"CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('{source}', "
+        "format => 'json', schema => 'a INT', ignoreCorruptFiles => true);",
+    )
+    shown = run(folder)
+    assert shown.returncode == 0
+    assert "warning: Flow main.sales.t passed over 1 file that can't be read" in shown.stderr
+    assert "torn.json.gz: " in shown.stderr
+    (warning,) = [event for event in read_events(folder.project()) if event.level is Level.WARN]
+    (reason,) = warning.details["flow_progress"]["passed_over"].items()
+    assert reason[0].endswith("torn.json.gz")
+    assert "compressed" in reason[1]
+    assert "passed over" not in run(folder).stderr
+    assert folder.rows("t") == [(1,)]
+
+
+def run(folder):
+    command = [Path(sys.executable).with_name("millpond"), "run"]
+    return subprocess.run(command, cwd=folder.root, capture_output=True, text=True, check=False)
