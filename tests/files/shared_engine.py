@@ -48,6 +48,9 @@ class DyingStore(LocalStore):
     def sync(self, *arguments: Any) -> None:
         self._write("sync", *arguments)
 
+    def link(self, *arguments: Any) -> None:
+        self._write("link", *arguments)
+
     def remove(self, *arguments: Any) -> None:
         self._write("remove", *arguments)
 

@@ -300,6 +300,19 @@ def test_killed_at_every_write_and_run_again(suppliers):
     pytest.fail(f"the update did not end within {MAX_WRITES} writes")
 
 
+def test_killed_at_every_write_while_a_table_takes_files_of_rows_for_its_own(suppliers):
+    suppliers.query(f"{READ.replace('SELECT v', 'SELECT *')})")
+    for writes in range(MAX_WRITES):
+        suppliers.send(f"{writes:02}.csv", csv(writes), at_s=writes)
+        died = dies(suppliers, writes=writes)
+        suppliers.updated()
+        assert sorted(values(suppliers)) == [*range(writes + 1)], f"died at write {writes}"
+        if not died:
+            assert writes > 10
+            return
+    pytest.fail(f"the update did not end within {MAX_WRITES} writes")
+
+
 def test_a_log_of_files_that_is_torn_stops_the_flow(suppliers):
     suppliers.query(f"{READ})")
     suppliers.send("a.csv", csv(1))
