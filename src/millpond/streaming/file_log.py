@@ -90,16 +90,16 @@ class SeenFiles:
         for file in entry.removed:
             self.files.pop(file.uri, None)
             self.read_ms.pop(file.uri, None)
-            self._at(file)
+            self._add_version(file)
         not_read = unread.left | unread.passed_over
         for file in entry.files:
             if file.uri not in unread.left:
                 self.files[file.uri] = file
                 self.read_ms[file.uri] = entry.written_ms
             if not entry.is_skipped and file.uri not in not_read:
-                self._at(file)
+                self._add_version(file)
 
-    def _at(self, file: ListedFile) -> None:
+    def _add_version(self, file: ListedFile) -> None:
         before = self.newest.get(file.uri)
         if before is None:
             self.newest[file.uri] = file

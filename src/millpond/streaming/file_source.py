@@ -94,7 +94,7 @@ class FileSource:
         self._store = store
         self._name = name
         self._flow = flow
-        self._now: Sequence[ListedFile] | None = None
+        self._listed: Sequence[ListedFile] | None = None
         self._there: set[str] = set()
         self._waiting: deque[ListedFile] | None = None
         self._tries: dict[str, int] = {}
@@ -121,7 +121,7 @@ class FileSource:
 
     def latest_offset(self) -> Offset:
         """Whatever is listed from here on; the log alone says what of it was read."""
-        self._now = self._waiting = None
+        self._listed = self._waiting = None
         self._tries.clear()
         self._left.clear()
         self._new_columns = None
@@ -136,7 +136,7 @@ class FileSource:
         del end
         number = self._last = _number(start)
         if self._waiting is None:
-            self._waiting = deque(self._unread(number))
+            self._waiting = deque(self._new_files(number))
             self._gone = deque(self._removed(number))
         waiting = self._waiting
         if not number and self.starts_midway:
@@ -162,7 +162,7 @@ class FileSource:
 
     def size(self, start: Offset, end: Offset) -> DataSize:
         if "files" in end:
-            return _size(self._unread(_number(start)))
+            return _size(self._new_files(_number(start)))
         entries = map(self._log.read, range(_number(start) + 1, _number(end) + 1))
         return sum((_size(entry.files) for entry in entries if not entry.is_skipped), DataSize())
 
@@ -210,15 +210,15 @@ class FileSource:
                 clean(filter(seen.was_read, there), seen.read_ms, self._options)
         self._raise_if_left()
 
-    def _unread(self, number: int) -> list[ListedFile]:
+    def _new_files(self, number: int) -> list[ListedFile]:
         """What there is beyond what the entries up to one have read, in order."""
         seen = self._log.seen(until=number)
-        if self._now is None:
+        if self._listed is None:
             # Whoever still writes a file that is read already changes nothing for this update.
             there = self._access.list(not number)
             self._there = {file.uri for file in there}
-            self._now = self._settled([file for file in there if self._is_new(file, seen)])
-        return [file for file in self._now if self._is_new(file, seen)]
+            self._listed = self._settled([file for file in there if self._is_new(file, seen)])
+        return [file for file in self._listed if self._is_new(file, seen)]
 
     def _removed(self, number: int) -> list[ListedFile]:
         """Files that were read and are gone.
