@@ -120,6 +120,17 @@ OPTIONS: tuple[Option[float] | Option[int] | Option[int | None], ...] = (
 )
 
 
+def stream_limits(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Limits of a micro-batch that a configuration sets, as options of a reader.
+
+    >>> stream_limits({"millpond.maxFilesPerTrigger": "10"})
+    {'maxfilespertrigger': '10'}
+    """
+    limits = (MAX_FILES_PER_TRIGGER, MAX_BYTES_PER_TRIGGER)
+    found = {limit.key.removeprefix(PREFIX).lower(): limit.read(configuration) for limit in limits}
+    return {name: str(value) for name, value in found.items() if value is not None}
+
+
 def check_option(
     key: str, configuration: Mapping[str, str], *, where: SourceLocation | None = None
 ) -> MillpondError | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from millpond.engine.protocol import Engine, Input, TableRead
 from millpond.files.schema import FileSchemas
-from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER
+from millpond.options import stream_limits
 from millpond.storage import Layout, Store
 from millpond.streaming import StreamSource
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 KAFKA = "kafka"
 RATES = frozenset({"rate", "rate-micro-batch"})
 _INFERENCE = "spark.sql.streaming.schemaInference"
-_LIMITS = (MAX_FILES_PER_TRIGGER, MAX_BYTES_PER_TRIGGER)
 
 
 class ExternalSource(Protocol):
@@ -133,11 +132,8 @@ class ExternalSources:
         )
 
     def _limits(self, read: TableRead) -> dict[str, str]:
-        """Limits of a micro-batch that the configuration sets for streams without their own."""
-        found: dict[str, str] = {}
-        for option in _LIMITS:
-            value = option.read(self._configuration)
-            name = option.key.removeprefix("millpond.").lower()
-            if value is not None and not any(key.endswith(name) for key in read.options):
-                found[name] = str(value)
-        return found if read.streaming else {}
+        """Limits that the configuration sets, where a stream has none of its own."""
+        if not read.streaming:
+            return {}
+        limits = stream_limits(self._configuration).items()
+        return {k: v for k, v in limits if not any(own.endswith(k) for own in read.options)}

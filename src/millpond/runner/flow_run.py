@@ -18,7 +18,7 @@ from millpond.files import ListedFile
 from millpond.flows import NO_SNAPSHOTS, BatchContext, BatchResult, Snapshots
 from millpond.graph import Catalog, ExternalSources, Graph, ResolvedFlow, StreamRead
 from millpond.names import path_segment
-from millpond.options import MAX_BYTES_PER_TRIGGER, MAX_FILES_PER_TRIGGER, PREFIX
+from millpond.options import PREFIX, stream_limits
 from millpond.runner.inputs import FlowInputs
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.tables import ReadyTable
@@ -133,7 +133,7 @@ class FlowRun:
         assert stream.path is not None
         return DeltaSource(
             stream.path,
-            {**self._stream_defaults(), **stream.options},
+            {**stream_limits(self.configuration), **stream.options},
             store=self.store,
             name=stream.source,
             flow=flow.name,
@@ -208,14 +208,6 @@ class FlowRun:
         finally:
             self.store.remove_tree(folder)
         return BatchOutcome(batch.number, result, batch.backlog_size)
-
-    def _stream_defaults(self) -> dict[str, str]:
-        """Limits of a micro-batch that the configuration sets for streams without their own."""
-        limits = {
-            "maxfilespertrigger": MAX_FILES_PER_TRIGGER.read(self.configuration),
-            "maxbytespertrigger": MAX_BYTES_PER_TRIGGER.read(self.configuration),
-        }
-        return {key: str(value) for key, value in limits.items() if value is not None}
 
     def _recompute_sequence(self, task: Task, file: Path) -> Path:
         """Evaluate the flow's sequence over stored rows that lost theirs."""
