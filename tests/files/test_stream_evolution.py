@@ -138,10 +138,13 @@ def test_new_columns_of_several_files_come_together(suppliers):
     suppliers.updated()
     suppliers.send("b.csv", "v,w\n2,x\n", at_s=1)
     suppliers.send("c.csv", "v,z\n3,7\n", at_s=2)
+    broken = suppliers.send("broken.csv.gz", b"this is no gzip")
     error = suppliers.error()
     assert isinstance(error, NewColumnsError)
     assert "w string" in str(error)
     assert "z int" in str(error)
+    assert suppliers.uri("broken.csv.gz") in str(error)
+    broken.unlink()
     suppliers.updated()
     assert set(suppliers.pipeline.columns("t")) == {"v", "w", "z", "_rescued_data"}
     assert len(suppliers.rows()) == 3

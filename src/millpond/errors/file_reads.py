@@ -110,18 +110,35 @@ class NewColumnsError(MillpondError, ValueError):
     sqlstate = "KD003"
 
     @classmethod
-    def from_source(cls, source: str, *, flow: str, columns: Sequence[str], added: bool) -> Self:
+    def from_source(
+        cls,
+        source: str,
+        *,
+        flow: str,
+        columns: Sequence[str],
+        added: bool,
+        unreadable: Mapping[str, str],
+    ) -> Self:
+        """Build the error.
+
+        Args:
+            added: Whether the next update has the columns.
+            unreadable: Other files that were not read, with why.
+        """
         names = ", ".join(columns)
+        others = ""
+        if unreadable:
+            others = f"\n{counted(unreadable)} could not be read:\n{listed(unreadable)}"
         if added:
             return cls(
                 f"Flow {flow} met files of {source} with new columns: {names}. "
-                "The columns were added to the stream; the files wait for the next update.",
+                f"The columns were added to the stream; the files wait for the next update.{others}",
                 hint="run again. To keep such values in one column instead, set "
                 "schemaEvolutionMode to rescue",
             )
         return cls(
             f"Flow {flow} met files of {source} with columns that it does not have: {names}. "
-            "These files were not read.",
+            f"These files were not read.{others}",
             hint="add the columns to the schema or to schemaHints, mend the files, or set "
             "schemaEvolutionMode to addNewColumns or rescue",
         )

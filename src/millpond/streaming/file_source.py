@@ -285,6 +285,7 @@ class FileSource:
                 flow=self._flow,
                 columns=[f"{f.name} {f.dataType.simpleString()}" for f in self._new_columns.fields],
                 added=self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS,
+                unreadable=self._left,
             )
         if self._left:
             raise FilesNotReadError.from_files(self._name, flow=self._flow, reasons=self._left)
