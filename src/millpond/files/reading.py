@@ -14,6 +14,7 @@ from millpond.delta import WrittenFile, copy_to_files, literal, quote
 from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
+from millpond.errors.file_formats import FileUnreadableError
 from millpond.files.columns import FileColumns, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
@@ -98,7 +99,11 @@ class _Group:
 
     def _unchanged(self, files: Sequence[ListedFile]) -> Iterator[ListedFile]:
         for file in files:
-            now = stat(file.uri, self._options.store_options)
+            try:
+                now = stat(file.uri, self._options.store_options)
+            except FileUnreadableError as error:
+                self._found.failed[file.uri] = reason_of(error, file.uri)
+                continue
             if now is None:
                 self._found.missing.append(file.uri)
             elif now != file:
@@ -115,11 +120,11 @@ class _Group:
         try:
             parquet, new_columns = self._written(contents)
         except (MillpondError, duckdb.Error, OSError, RuntimeError, UnicodeError) as error:
-            if len(contents) == 1:
-                self._fail(contents[0][0], error)
-            else:
-                raise_if_out_of_room(error)
-                self._read_halves(contents)
+            raise_if_out_of_room(error)
+            blamed = _blamed(error, contents)
+            if blamed is not None:
+                self._fail(blamed, error)
+            self._read_halves([pair for pair in contents if pair[0] is not blamed])
             return
         if new_columns is not None:
             if len(contents) > 1:
@@ -241,6 +246,17 @@ def reason_of(error: Exception, uri: str) -> str:
     if isinstance(error, duckdb.OutOfMemoryException) or reason.startswith("Out of Memory Error"):
         return f"a row of it, or a part of its columns, needs more memory than there is ({reason})"
     return reason
+
+
+def _blamed(
+    error: Exception, contents: Sequence[tuple[ListedFile, LocalFile]]
+) -> ListedFile | None:
+    """The file that an error is about: the only one, or the one whose name is its first word."""
+    if len(contents) == 1:
+        return contents[0][0]
+    what = error.what if isinstance(error, MillpondError) else ""
+    first = what.partition(" ")[0]
+    return next((file for file, _ in contents if file.uri == first), None)
 
 
 def united(known: StructType | None, more: StructType) -> StructType:
