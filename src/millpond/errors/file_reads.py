@@ -132,7 +132,8 @@ class NewColumnsError(MillpondError, ValueError):
         if added:
             return cls(
                 f"Flow {flow} met files of {source} with new columns: {names}. "
-                f"The columns were added to the stream; the files wait for the next update.{others}",
+                "The columns were added to the stream; the files wait for the next update."
+                f"{others}",
                 hint="run again. To keep such values in one column instead, set "
                 "schemaEvolutionMode to rescue",
             )

@@ -292,7 +292,7 @@ class _Resolver:
                 DeltaReadOptions.parse(read.options, where=read.location)
                 key = stream_key(read, path)
                 streams[key] = StreamRead(source.name, key, read.options, path=path)
-        return _numbered(streams.values()), tuple(inputs), frozenset(upstream)
+        return _named(streams.values()), tuple(inputs), frozenset(upstream)
 
 
 def _together(known: StreamRead | None, stream: StreamRead) -> StreamRead:
@@ -301,16 +301,36 @@ def _together(known: StreamRead | None, stream: StreamRead) -> StreamRead:
     return dataclasses.replace(stream, has_metadata=has_metadata)
 
 
-def _numbered(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:
-    """Give each stream a name of its own where a table is read with different options."""
-    seen: dict[str, int] = defaultdict(int)
-    named: list[StreamRead] = []
-    for stream in streams:
-        base = _NUMBER.sub("", stream.source)
-        seen[base] += 1
-        name = base if seen[base] == 1 else f"{base}#{seen[base]}"
-        named.append(dataclasses.replace(stream, source=name))
-    return tuple(named)
+def _named(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:
+    """Give each stream a name of its own where something is read with different options.
+
+    The files that it takes of a folder tell it from others in whatever order a query has them.
+    """
+    given = list(streams)
+    bases = [_base(stream) for stream in given]
+    named: dict[str, StreamRead] = {}
+    for stream, base in zip(given, bases, strict=True):
+        pattern = _pattern(stream) if bases.count(base) > 1 else None
+        whole = base if pattern is None else f"{base} {pattern}"
+        name, number = whole, 1
+        while name in named:
+            number += 1
+            name = f"{whole}#{number}"
+        named[name] = dataclasses.replace(stream, source=name)
+    return tuple(named.values())
+
+
+def _base(stream: StreamRead) -> str:
+    """What a stream reads, which a view may read under a longer name."""
+    if stream.external is not None:
+        return stream.external.name
+    return _NUMBER.sub("", stream.source)
+
+
+def _pattern(stream: StreamRead) -> str | None:
+    """The names of the files that it takes, if it says so."""
+    options = {key.removeprefix("cloudfiles."): value for key, value in stream.options.items()}
+    return options.get("pathglobfilter") or options.get("filenamepattern")
 
 
 def _check_view_read(found: ResolvedDataset, read: TableRead, *, reader: str) -> None:
