@@ -5,14 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
-from millpond.errors.file_reads import FilesUnreadableError, KeptColumnsUnreadableError
+from millpond.errors.file_reads import (
+    FilesUnreadableError,
+    KeptColumnsUnreadableError,
+    TooManyColumnsError,
+)
 from millpond.files.columns import FileColumns, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
@@ -20,7 +26,7 @@ from millpond.files.formats.base import LocalFile
 from millpond.files.listed_file import ListedFile
 from millpond.files.options import Dialect, FileOptions
 from millpond.files.partitions import partition_columns, partition_values
-from millpond.files.reading import raise_if_out_of_room, reason_of
+from millpond.files.reading import raise_if_out_of_room, reason_of, united
 from millpond.storage import Store
 
 if TYPE_CHECKING:
@@ -56,6 +62,7 @@ class FileSchemas:
         """
         self._folder = folder
         self._store = store
+        self._widening = threading.Lock()
 
     def kept(self, options: FileOptions) -> KeptColumns | None:
         """What an earlier update found out.
@@ -87,6 +94,20 @@ class FileSchemas:
             "of_folders": columns.of_folders.jsonValue(),
         }
         self._store.put(self._path(options), json.dumps(value, ensure_ascii=False).encode())
+
+    def widen(self, options: FileOptions, more: StructType) -> None:
+        """Keep columns that files have beyond what was found out, unless they are too many.
+
+        Flows side by side may find different ones in the same files.
+        """
+        with self._widening:
+            kept = self.kept(options)
+            if kept is None:
+                return
+            inside = united(kept.inside, more)
+            with suppress(TooManyColumnsError):
+                check_count(inside)
+                self.keep(options, replace(kept, inside=inside))
 
     def _path(self, options: FileOptions) -> Path:
         told_by = [

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.engine.protocol import Input, ParquetInput, TableRead
 from millpond.errors import MillpondError
-from millpond.errors.file_reads import (
-    ColumnsNotInferredError,
-    FilesUnreadableError,
-    TooManyColumnsError,
-)
+from millpond.errors.file_reads import ColumnsNotInferredError, FilesUnreadableError
 from millpond.files import FileOptions
-from millpond.files.columns import FileColumns, check_count
+from millpond.files.columns import FileColumns
 from millpond.files.listing import list_files
 from millpond.files.locations import locate
 from millpond.files.option_parser import parse_options
 from millpond.files.options import EvolutionMode
-from millpond.files.reading import read_files, united
+from millpond.files.reading import read_files
 from millpond.files.schema import (
     FileSchemas,
     KeptColumns,
@@ -127,7 +123,7 @@ class FileRead:
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
             list=lambda first: list_files(self.options, root=self.root, first=first),
-            widen=self._widen,
+            widen=partial(self.schemas.widen, self.options),
             follows_removals=follows_removals,
         )
         return FileSource(access, folder=folder, store=store, name=name, flow=flow)
@@ -159,16 +155,6 @@ class FileRead:
                 self.name, reasons=failed, where=self.read.location
             )
         return ParquetInput.of_written(read.parquet, columns.input_schema)
-
-    def _widen(self, more: StructType) -> None:
-        """Keep new columns for the next update, unless those before came to too many."""
-        kept = self.schemas.kept(self.options)
-        if kept is None:
-            return
-        inside = united(kept.inside, more)
-        with suppress(TooManyColumnsError):
-            check_count(inside)
-            self.schemas.keep(self.options, KeptColumns(inside, kept.of_folders))
 
 
 def _inferred(options: FileOptions, read: TableRead, *, root: Path) -> KeptColumns:
