@@ -90,6 +90,20 @@ def test_a_full_refresh_of_a_reader_leaves_the_columns_of_its_source(suppliers):
     assert suppliers.rows() == [(1,), (None,)]
 
 
+def test_a_full_refresh_of_one_table_leaves_others_the_columns_of_the_same_files(suppliers):
+    suppliers.write(
+        f"CREATE OR REFRESH STREAMING TABLE t AS {READ}); "
+        f"CREATE OR REFRESH STREAMING TABLE u AS {READ});"
+    )
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v\nword\n")
+    suppliers.updated(full_refresh=["t"])
+    suppliers.updated()
+    assert suppliers.rows("t") == [("1", None), ("word", None)]
+    assert [v for v, _ in suppliers.rows("u")] == [1, None]
+
+
 def test_without_files_columns_cannot_be_told_and_the_next_update_tells_them(suppliers):
     suppliers.query(f"{READ})")
     assert isinstance(suppliers.error(), ColumnsNotInferredError)

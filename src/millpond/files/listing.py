@@ -19,7 +19,7 @@ from millpond.files.globs import (
     unescaped,
 )
 from millpond.files.listed_file import ListedFile
-from millpond.files.locations import Location, locate, parse_uri
+from millpond.files.locations import Location, locate, parse_uri, unquote_path
 from millpond.files.options import Dialect, FileOptions
 from millpond.files.stores import FileStore, is_hidden, store_for
 
@@ -130,7 +130,7 @@ def _filtered(
     discovery = options.discovery
     if discovery.path_glob is not None:
         regex = compiled(discovery.path_glob)
-        files = [file for file in files if regex.match(file.name)]
+        files = [file for file in files if regex.match(unquote_path(file.name))]
     if discovery.modified_after_ns is not None:
         after = discovery.modified_after_ns
         files = [file for file in files if file.modified_ns > after]

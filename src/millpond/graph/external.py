@@ -96,24 +96,27 @@ class ExternalSources:
         self._engine = engine
         self._root = root
         self._configuration = configuration
-        self._schemas = FileSchemas(layout.schemas, store)
-        self._found: dict[tuple[ReadKey, bool], ExternalSource] = {}
+        self._layout = layout
+        self._store = store
+        self._found: dict[tuple[str, ReadKey, bool], ExternalSource] = {}
 
-    def find(self, read: TableRead, *, anew: bool = False) -> ExternalSource:
+    def find(self, read: TableRead, *, reader: str, anew: bool = False) -> ExternalSource:
         """What a read with a format reads.
 
         Args:
+            reader: The flow that reads it, of whose own the inferred columns are.
             anew: Whether columns are inferred again though they were kept.
 
         Raises:
             MillpondError: An option is wrong, or the columns can't be told.
         """
-        key = (ReadKey.of(read), read.streaming)
+        # Nothing is kept of what is read whole, whoever reads it.
+        key = (reader if read.streaming else "", ReadKey.of(read), read.streaming)
         if key not in self._found:
-            self._found[key] = self._source(read, anew=anew)
+            self._found[key] = self._source(read, reader=reader, anew=anew)
         return self._found[key]
 
-    def _source(self, read: TableRead, *, anew: bool) -> ExternalSource:
+    def _source(self, read: TableRead, *, reader: str, anew: bool) -> ExternalSource:
         from millpond.graph.elsewhere import KafkaRead, RateRead
         from millpond.graph.files import FileRead
 
@@ -125,7 +128,7 @@ class ExternalSources:
             read,
             limits=self._limits(read),
             root=self._root,
-            schemas=self._schemas,
+            schemas=FileSchemas(self._layout.schemas(reader), self._store),
             parse_schema=self._engine.parse_schema,
             infers_streams=self._configuration.get(_INFERENCE, "").lower() == "true",
             anew=anew,

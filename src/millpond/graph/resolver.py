@@ -160,7 +160,7 @@ class _Resolver:
 
         def bind(read: TableRead) -> Input:
             if read.format is not None:
-                external = self._external.find(read, anew=anew)
+                external = self._external.find(read, reader=flow.name, anew=anew)
                 return EmptyInput(external.schema, external.name)
             return self._bind(read, reader=flow.name)
 
@@ -263,7 +263,7 @@ class _Resolver:
             if read.format is not None:
                 inputs[" ".join(read.paths) or read.format] = None
                 if read.streaming:
-                    external = self._external.find(read, anew=anew)
+                    external = self._external.find(read, reader=reader, anew=anew)
                     key = stream_key(read, None)
                     stream = StreamRead(
                         external.name,

@@ -45,7 +45,8 @@ class FlowInputs:
             if read.streaming:
                 return self._stream(read, None)
             folder = self.folder / uuid.uuid4().hex
-            return self.external.find(read).rows(folder=folder, has_metadata=read.metadata)
+            external = self.external.find(read, reader=self.flow.name)
+            return external.rows(folder=folder, has_metadata=read.metadata)
         source = self.catalog.find(read, reader=self.flow.name)
         if isinstance(source, PipelineSource):
             dataset = self.graph.datasets[source.dataset.name.key]

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_READER = "The query"
+
+
 @dataclass(frozen=True)
 class TableInfo:
     """A dataset as `millpond tables` shows it.
@@ -89,14 +92,15 @@ def read_events(project: Project, update: str | None = None) -> list[Event]:
 def _bind(loaded: LoadedProject, read: TableRead, *, folder: Path, store: Store) -> Input:
     if read.format is not None:
         own = folder / uuid.uuid4().hex
-        return loaded.external.find(read).rows(folder=own, has_metadata=read.metadata)
-    source = loaded.catalog.find(read, reader="The query")
+        external = loaded.external.find(read, reader=_READER)
+        return external.rows(folder=own, has_metadata=read.metadata)
+    source = loaded.catalog.find(read, reader=_READER)
     if not isinstance(source, PipelineSource):
         return table_input(source.path, read, folder=folder, store=store)
     found = loaded.graph.datasets.get(source.dataset.name.key)
     if found is not None and not found.dataset.kind.is_stored:
         return found.as_input()
-    path = loaded.catalog.stored_path(source, read, reader="The query")
+    path = loaded.catalog.stored_path(source, read, reader=_READER)
     return table_input(path, read, folder=folder, store=store)
 
 

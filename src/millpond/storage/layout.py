@@ -17,7 +17,7 @@ class Layout:
     <root>/tables/<catalog>/<schema>/<table>/           Delta tables
     <root>/checkpoints/<flow>/<checkpoint id>/offsets/  one file a planned batch
     <root>/checkpoints/<flow>/<checkpoint id>/state/    what operators keep, by batch
-    <root>/schemas/                                     columns inferred of files
+    <root>/schemas/<flow>/                              columns inferred of files
     <root>/events/                                      the event log, a Delta table
     <root>/samples/<schema>/<table>/                    generated sample tables
     <root>/staging/<update id>/                         batches in flight, removed afterwards
@@ -40,9 +40,8 @@ class Layout:
     def checkpoints(self) -> Path:
         return self.root / "checkpoints"
 
-    @property
-    def schemas(self) -> Path:
-        return self.root / "schemas"
+    def schemas(self, flow: str) -> Path:
+        return self.root / "schemas" / _flow_folder(flow)
 
     @property
     def events(self) -> Path:
