@@ -1,6 +1,7 @@
 """Which files a read takes: the folders, globs, names and times that count."""
 
 import os
+import re
 import shutil
 import threading
 import time
@@ -68,7 +69,7 @@ def test_a_file_is_listed_with_its_size_and_time(tmp_path):
     os.utime(tmp_path / "a b.csv", ns=(0, 1_700_000_000_123_456_789))
     (found,) = list_files(FileOptions("csv", (str(tmp_path),)), root=Path("/"))
     assert found == ListedFile(f"file:{tmp_path}/a%20b.csv", 5, 1_700_000_000_123_456_789)
-    assert found.name == "a b.csv"
+    assert found.name == "a%20b.csv"
     assert stat(found.uri) == found
 
 
@@ -101,7 +102,7 @@ def test_odd_names_are_written_as_spark_writes_them_and_read_back(tmp_path):
     write(tmp_path, *NAMES)
     found = list_files(FileOptions("csv", (str(tmp_path),)), root=Path("/"))
     assert [file.uri for file in found] == [f"file:{tmp_path}/{n}" for n in NAMES.values()]
-    assert [file.name for file in found] == list(NAMES)
+    assert [file.name for file in found] == list(NAMES.values())
     assert [stat(file.uri) for file in found] == found
 
 
@@ -386,6 +387,16 @@ def test_a_glob_of_names_looks_at_the_name_alone(tmp_path, pattern, names):
     write(tmp_path, "a.csv", "a.txt", "d1/a.csv", "d1/b.csv")
     discovery = Discovery(recursive=True, path_glob=pattern)
     assert listed(tmp_path, discovery=discovery) == names
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "[" not in name])
+def test_a_glob_of_names_means_the_names_themselves_not_their_uris(tmp_path, name):
+    write(tmp_path, name, "another.txt")
+    pattern = re.sub(r"[*?{}\\^]", lambda sign: f"\\{sign[0]}", name)
+    (found,) = list_files(
+        FileOptions("csv", (str(tmp_path),), discovery=Discovery(path_glob=pattern)), root=Path("/")
+    )
+    assert found.name == NAMES[name]
 
 
 def test_times_before_and_after_leave_the_very_moment_out(tmp_path):
