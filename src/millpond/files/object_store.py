@@ -1,7 +1,7 @@
 """Files in object stores: S3 and what speaks like it, Google Cloud Storage, Azure.
 
-Through pyarrow's file systems. deltalake's, over which tables are reached, fails a whole listing
-for one object with a line break in its name.
+Through pyarrow's file systems. The library in deltalake, with which its tables are reached, fails
+a whole listing for one key with a line break or an empty part in it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.errors import MillpondError
+from millpond.errors.file_formats import FileUnreadableError
 from millpond.errors.files import FileLocationUnsupportedError, FilesUnreachableError
 from millpond.files.listed_file import ListedFile
 from millpond.files.locations import Location, parse_uri, quote_path
@@ -91,6 +92,7 @@ class ObjectStoreFiles:
         for info in self._listed(folder, recursive=is_whole):
             name, inside, _ = info.path[start:].partition("/")
             folders[name] = folders.get(name, False) or bool(inside) or not info.is_file
+        folders.pop("", None)  # what no path can name
         return [FolderEntry(name, is_folder) for name, is_folder in sorted(folders.items())]
 
     def walk(self, folder: str, *, recursive: bool) -> Iterator[ListedFile]:
@@ -104,6 +106,10 @@ class ObjectStoreFiles:
 
     def stat(self, uri: str) -> ListedFile | None:
         path = parse_uri(uri).path
+        if "//" in path:
+            # pyarrow lists such keys, but takes none.
+            reason = "its key has an empty part, between two slashes"
+            raise FileUnreadableError.from_file(uri, reason=reason)
         with self._failing(path, "read"):
             info = self._file_system.get_file_info([self._key(path)])[0]
         return ListedFile(uri, info.size, _whole_seconds(info.mtime_ns)) if info.is_file else None

@@ -143,7 +143,9 @@ def move(uri: str, folder: str, options: Mapping[str, str] = _NO_OPTIONS) -> str
 
 def is_hidden(name: str) -> bool:
     """Whether Spark passes a file or folder of that name over."""
-    return (name[0] == "_" and "=" not in name) or name[0] == "." or name.endswith("._COPYING_")
+    # A part of an object's key may be empty.
+    begins = name[:1]
+    return (begins == "_" and "=" not in name) or begins == "." or name.endswith("._COPYING_")
 
 
 def is_partition(name: str) -> bool:
