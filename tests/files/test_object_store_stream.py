@@ -8,6 +8,7 @@ import time
 import pytest
 
 from millpond.errors.file_reads import FilesNotReadError
+from millpond.files.object_store import ObjectStoreFiles
 from tests.files.s3_server import BUCKET, s3_server
 
 PRICES = f"""
@@ -40,6 +41,27 @@ def put(bucket, key: str, content: bytes) -> None:
         out.write(content)
 
 
+def wait_for_a_new_second() -> None:
+    time.sleep(1 - time.time() % 1)
+
+
+@pytest.fixture
+def after_fetching(monkeypatch):
+    """Lets a test do something right after an object was brought here."""
+
+    def install(action):
+        fetch = ObjectStoreFiles.fetch
+
+        def fetching(self, *arguments):
+            version = fetch(self, *arguments)
+            action()
+            return version
+
+        monkeypatch.setattr(ObjectStoreFiles, "fetch", fetching)
+
+    return install
+
+
 def found(suppliers):
     return sorted(row[:3] for row in suppliers.rows())
 
@@ -50,14 +72,39 @@ def test_objects_are_read_again_when_they_are_sent_again_and_go_with_their_rows(
     suppliers.write(PRICES)
     suppliers.updated()
     assert found(suppliers) == [("book", 9.0, 2), ("pen", 1.2, 1)]
-    # The sequence is a time in whole seconds there.
-    time.sleep(1.1)
     put(bucket, "prices/day=1/acme.csv", b"article,price\npen,1.1\nink,4\n")
     suppliers.updated()
     assert found(suppliers) == [("book", 9.0, 2), ("ink", 4.0, 1), ("pen", 1.1, 1)]
     bucket.delete_file(f"{BUCKET}/prices/day=2/tulip.csv")
     suppliers.updated()
     assert found(suppliers) == [("ink", 4.0, 1), ("pen", 1.1, 1)]
+
+
+def test_a_version_of_the_same_size_is_read_however_soon_it_follows(
+    suppliers, bucket, after_fetching
+):
+    suppliers.write(PRICES.replace("/prices", "/soon"))
+    versions = iter([b"article,price\npen,2.5\n", b"article,price\npen,3.5\n"])
+
+    def send_another():
+        if (version := next(versions, None)) is not None:
+            put(bucket, "soon/day=1/acme.csv", version)
+
+    after_fetching(send_another)
+    wait_for_a_new_second()
+    put(bucket, "soon/day=1/acme.csv", b"article,price\npen,1.5\n")
+    suppliers.updated()
+    assert found(suppliers) == [("pen", 3.5, 1)]
+
+
+def test_versions_of_one_second_do_not_end_up_beside_each_other(suppliers, bucket):
+    suppliers.write(PRICES.replace("/prices", "/beside"))
+    wait_for_a_new_second()
+    put(bucket, "beside/day=1/acme.csv", b"article,price\npen,1.5\n")
+    suppliers.updated()
+    put(bucket, "beside/day=1/acme.csv", b"article,price\npen,2.5\nink,4.5\n")
+    suppliers.updated()
+    assert found(suppliers) == [("ink", 4.5, 1), ("pen", 2.5, 1)]
 
 
 def test_a_broken_object_leaves_the_others(suppliers, bucket):

@@ -13,13 +13,18 @@ class ListedFile(NamedTuple):
             `file:/data/a%20b.csv` or `s3://bucket/key.csv`. It names the file everywhere.
         size_bytes: Its length.
         modified_ns: When it was last changed, in nanoseconds since 1970.
-        etag: What an object store calls this version; empty for local files.
+        etag: What an object store calls this version, where it was asked for that: listings, and
+            what is remembered of them, have none. Empty for local files.
     """
 
     uri: str
     size_bytes: int
     modified_ns: int
     etag: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        return self.uri.startswith("file:")
 
     @property
     def name(self) -> str:

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 # A file that was changed this short a time ago may be still being written: it is looked at twice.
 SETTLING_S = 0.25
+# Objects tell the second in which they were put. Whoever waits for so long after a listing reads
+# what it showed when their second is over, so that no later version has the same time.
+OBJECT_SETTLING_S = 1.05
+# Objects that seem older than this need not be waited for, however much the store's clock lags.
+_YOUNG_NS = 60 * 10**9
 # How often an update reads a file again that changes while it is read.
 _TRIES = 3
 # Sequences are timestamps, which count microseconds.
@@ -243,12 +248,17 @@ class FileSource:
         return file != known and not seen.was_read(file)
 
     def _settled(self, files: Sequence[ListedFile]) -> list[ListedFile]:
-        """The files, less those that are being written at this moment."""
+        """The files, less those that are being written at this moment.
+
+        Returns once the times of all tell them from whatever is put in their places later.
+        """
         now = now_ns()
-        recent = [file for file in files if abs(now - file.modified_ns) < SETTLING_S * 1e9]
-        if not recent:
-            return list(files)
-        time.sleep(SETTLING_S)
+        young = [file for file in files if now - file.modified_ns < _YOUNG_NS]
+        recent = [f for f in young if f.is_local and abs(now - f.modified_ns) < SETTLING_S * 1e9]
+        if not all(file.is_local for file in young):
+            time.sleep(OBJECT_SETTLING_S)
+        elif recent:
+            time.sleep(SETTLING_S)
         moving = {file.uri for file in recent if self._stat(file.uri) != file}
         return [file for file in files if file.uri not in moving]
 
