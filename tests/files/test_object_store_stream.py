@@ -9,6 +9,7 @@ import pytest
 
 from millpond.errors.file_reads import FilesNotReadError
 from millpond.files.object_store import ObjectStoreFiles
+from millpond.streaming import file_source
 from tests.files.s3_server import BUCKET, s3_server
 
 PRICES = f"""
@@ -97,12 +98,16 @@ def test_a_version_of_the_same_size_is_read_however_soon_it_follows(
     assert found(suppliers) == [("pen", 3.5, 1)]
 
 
-def test_versions_of_one_second_do_not_end_up_beside_each_other(suppliers, bucket):
-    suppliers.write(PRICES.replace("/prices", "/beside"))
+@pytest.mark.parametrize("ahead_s", [0, 30, -30])
+def test_versions_of_one_second_do_not_end_up_beside_each_other_whatever_the_clock_here_shows(
+    suppliers, bucket, monkeypatch, ahead_s
+):
+    monkeypatch.setattr(file_source, "now_ns", lambda: time.time_ns() + ahead_s * 10**9)
+    suppliers.write(PRICES.replace("/prices", f"/beside{ahead_s}"))
     wait_for_a_new_second()
-    put(bucket, "beside/day=1/acme.csv", b"article,price\npen,1.5\n")
+    put(bucket, f"beside{ahead_s}/day=1/acme.csv", b"article,price\npen,1.5\n")
     suppliers.updated()
-    put(bucket, "beside/day=1/acme.csv", b"article,price\npen,2.5\nink,4.5\n")
+    put(bucket, f"beside{ahead_s}/day=1/acme.csv", b"article,price\npen,2.5\nink,4.5\n")
     suppliers.updated()
     assert found(suppliers) == [("ink", 4.5, 1), ("pen", 2.5, 1)]
 
