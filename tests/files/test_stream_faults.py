@@ -70,8 +70,9 @@ def test_a_file_that_changes_while_it_is_read_is_read_again_whole(suppliers, aft
     suppliers.send("a.csv", csv(1, 2, 3))
     suppliers.send("b.csv", csv(10))
     after_select(lambda: suppliers.send("a.csv", csv(4, 5), at_s=1))
-    suppliers.updated()
-    assert values(suppliers) == [10, 4, 5]
+    for _ in range(2):
+        suppliers.updated()
+        assert values(suppliers) == [10, 4, 5]
 
 
 def test_a_file_that_changes_each_time_is_left_for_the_next_update(
