@@ -23,7 +23,7 @@ from tests.files.histories import History
 from tests.files.shared_engine import Died, DyingStore, on_engine
 from tests.pipeline_folder import SPEC, PipelineFolder
 
-HISTORIES = int(os.environ.get("MILLPOND_FILE_HISTORIES", "40"))
+HISTORIES = int(os.environ.get("MILLPOND_FILE_HISTORIES", "24"))
 ROUNDS = 5
 GROUPS = 8
 PIPELINE = """

@@ -1,4 +1,7 @@
-"""An update that dies at any write, while columns are added or files are cleaned away, loses nothing."""
+"""An update that dies, while columns are added or files are cleaned away, loses nothing.
+
+Every second write is tried: each takes two updates.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def test_new_columns_come_with_their_rows_whenever_an_update_died(suppliers):
     suppliers.send("first.json", '{"v": -1}')
     suppliers.updated()
     expected = [-1]
-    for writes in range(MAX_WRITES):
+    for writes in range(0, MAX_WRITES, 2):
         suppliers.send(f"{writes}-a.json", json.dumps({"v": writes}), at_s=writes)
         suppliers.send(f"{writes}-b.json", json.dumps({"v": writes, f"c{writes}": 7}), at_s=writes)
         expected += [writes, writes]
@@ -54,7 +57,7 @@ def test_files_are_cleaned_away_after_their_rows_are_in_whenever_an_update_died(
         "`cleanSource.retentionDuration` => '0 seconds')"
     )
     expected: list[int] = []
-    for writes in range(MAX_WRITES):
+    for writes in range(1, MAX_WRITES, 2):
         for name in ("a", "b"):
             suppliers.send(f"{name}.json", json.dumps({"v": writes}), at_s=writes)
         expected += [writes, writes]
