@@ -6,7 +6,6 @@ import json
 from datetime import date
 from decimal import Decimal
 
-import pytest
 from deltalake import DeltaTable
 
 from millpond.errors.file_reads import (
@@ -330,36 +329,6 @@ def test_folders_give_columns_that_files_do_not_have(suppliers):
     assert (3, None, "D") in [(row["v"], row["year"], row["country"]) for row in found]
 
 
-@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED", "FAILFAST"])
-def test_what_does_not_fit_is_rescued_in_any_mode(suppliers, mode):
-    suppliers.query(f"{READ}, schema => 'v INT, _rescued_data STRING', mode => '{mode}')")
-    suppliers.send("a.csv", "v\n1\nword\n2\n")
-    suppliers.updated()
-    found = [(v, rescued(text)) for v, text in suppliers.rows()]
-    assert found == [(1, None), (2, None), (None, {"v": "word"})]
-
-
-@pytest.mark.parametrize(
-    ("mode", "expected"), [("PERMISSIVE", [(1,), (2,), (None,)]), ("DROPMALFORMED", [(1,), (2,)])]
-)
-def test_what_does_not_fit_is_null_or_dropped_where_nothing_is_rescued(suppliers, mode, expected):
-    suppliers.query(f"{READ}, schema => 'v INT', mode => '{mode}')")
-    suppliers.send("a.csv", "v\n1\nword\n2\n")
-    suppliers.updated()
-    assert suppliers.rows() == expected
-
-
-def test_fail_fast_leaves_a_file_that_has_what_does_not_fit(suppliers):
-    suppliers.query(f"{READ}, schema => 'v INT', mode => 'FAILFAST')")
-    suppliers.send("a.csv", "v\n1\nword\n")
-    suppliers.send("b.csv", "v\n2\n")
-    error = suppliers.error()
-    assert isinstance(error, FilesNotReadError)
-    assert suppliers.uri("a.csv") in str(error)
-    assert "word" in str(error)
-    assert suppliers.rows() == [(2,)]
-
-
 def test_a_plain_stream_wants_its_columns(suppliers):
     suppliers.write_python(
         """
@@ -396,22 +365,6 @@ def test_new_fields_inside_columns_are_added_as_well(suppliers):
     assert sorted(((row["n"], row["l"]) for row in found), key=repr) == [
         ({"x": 1, "z": None}, [{"w": None, "y": 1}]),
         ({"x": 2, "z": "new"}, [{"w": True, "y": 2}]),
-    ]
-
-
-def test_names_that_no_table_can_have_are_rescued(suppliers):
-    """Such as NUL, at which other readers of the table end a name, and those of millpond's own."""
-    suppliers.query("SELECT * FROM STREAM read_files('SENT', format => 'json')")
-    odd = r'"__millpond_file": 1, "__row": 2, "": 3, "x\u0000": 4'
-    suppliers.send("a.json", f'{{"v": 1, "n": {{"z": 1, "\\u0000": 2}}, {odd}}}\n')
-    suppliers.updated()
-    suppliers.send("b.json", f'{{"v": 2, "n": {{"z": 1, "": 2}}, {odd}, "__file": 5}}\n')
-    suppliers.updated()
-    assert suppliers.pipeline.columns("t") == ["n", "v", "_rescued_data"]
-    expected = {"__millpond_file": 1, "__row": 2, "": 3, "x\0": 4}
-    assert [(v, n, rescued(text)) for n, v, text in suppliers.rows()] == [
-        (1, {"z": 1}, expected | {"n": {"z": 1, "\0": 2}}),
-        (2, {"z": 1}, expected | {"n": {"z": 1, "": 2}, "__file": 5}),
     ]
 
 
