@@ -227,6 +227,19 @@ def test_a_full_refresh_forgets_what_was_empty(suppliers):
     assert found(suppliers) == [("a.csv", 1)]
 
 
+def test_of_two_versions_of_one_time_the_one_that_is_read_later_stands(suppliers):
+    table(suppliers, KEYED.replace("file_name", "file_path"))
+    suppliers.send("a.csv", csv(1), at_s=1)
+    suppliers.send("b.csv", csv(5), at_s=1)
+    suppliers.updated()
+    suppliers.send("a.csv", csv(22, 33), at_s=1)
+    suppliers.updated()
+    assert sorted(v for v, *_ in suppliers.rows()) == [5, 22, 33]
+    suppliers.send("a.csv", csv(), at_s=1)
+    suppliers.updated()
+    assert [v for v, *_ in suppliers.rows()] == [5]
+
+
 def test_versions_of_a_name_in_two_folders_share_a_key(suppliers):
     """`file_name` is the user's choice of a key: the newest of all files of that name counts."""
     table(suppliers)

@@ -13,7 +13,8 @@ Rows of the batch below their key's *m* never land, and keys that the batch lack
 with the sequence it carries; one that carries null counts as below all others.
 Where the keys are files, a batch can also say which version of each file it read (`Snapshots`).
 Each counts towards *m*, and those of earlier batches towards *s*, as a row would that is not
-stored. So a version without rows empties its key, and no earlier version fills it again.
+stored. So a version without rows empties its key, and no earlier version fills it again; and of two
+versions of one file and one time, the one that was read later takes the place of the other.
 Equality and order are Spark's (`ordering.py`).
 
 Only the key and sequence columns of the target are read, and of its files only those that may hold
@@ -70,10 +71,13 @@ class Snapshots:
     Attributes:
         read_us: By key, the highest sequence of the batch, in microseconds since 1970.
         before_us: By key, the highest of earlier batches, where there is one.
+        later_wins: Whether, of two versions of one sequence, that of the later batch is the newer.
+            Otherwise they are versions of several things, whose rows go together.
     """
 
     read_us: Mapping[str, int]
     before_us: Mapping[str, int]
+    later_wins: bool = False
 
     def create(self, connection: DuckDBPyConnection, sequence: str) -> None:
         """Make `snapshots` of them.
@@ -223,7 +227,7 @@ def _apply(
     _find_stored(connection, snapshot, comparison, context)
     if comparison.is_sequence_hidden:
         _fill_in_sequences(connection, snapshot, comparison, batch, context)
-    _judge(connection, has_floors=bool(snapshots.read_us))
+    _judge(connection, has_floors=bool(snapshots.read_us), later_wins=snapshots.later_wins)
     added = write_data_files(
         connection,
         f"SELECT b.* FROM ({rows.sql}) AS b JOIN verdicts AS v "
@@ -368,12 +372,13 @@ def _fill_in_sequences(
     )
 
 
-def _judge(connection: DuckDBPyConnection, *, has_floors: bool) -> None:
+def _judge(connection: DuckDBPyConnection, *, has_floors: bool, later_wins: bool) -> None:
     """Make `verdicts`, what the rule says of each key, and `dead`, the rows that it takes out."""
+    replaces = LANDS if later_wins else REPLACES
     ranks = "(SELECT head, rank FROM stored UNION ALL FROM floors)" if has_floors else "stored"
     connection.execute(
         "CREATE TEMP TABLE verdicts AS SELECT heads.*, "
-        f"floor IS NULL OR {LANDS} AS lands, floor IS NULL OR {REPLACES} AS replaces "
+        f"floor IS NULL OR {LANDS} AS lands, floor IS NULL OR {replaces} AS replaces "
         f"FROM heads LEFT JOIN (SELECT head, max(rank) AS floor FROM {ranks} GROUP BY head) AS f "
         "ON heads.head = f.head"
     )

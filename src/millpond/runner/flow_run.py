@@ -241,6 +241,8 @@ def _snapshots(flow: ResolvedFlow, batch: MicroBatch) -> Snapshots:
     return Snapshots(
         _newest_us(versions.read.values(), by_path=by_path),
         _newest_us(versions.before.values(), by_path=by_path),
+        # Several files can have one name.
+        later_wins=by_path,
     )
 
 
