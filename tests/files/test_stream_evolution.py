@@ -103,6 +103,46 @@ def test_a_full_refresh_of_one_table_leaves_others_the_columns_of_the_same_files
     assert [v for v, _ in suppliers.rows("u")] == [1, None]
 
 
+VIEW = f"CREATE TEMPORARY VIEW b AS {READ}); "
+
+
+def test_new_columns_come_through_a_view_to_each_table_that_reads_it(suppliers):
+    suppliers.write(
+        VIEW + "CREATE OR REFRESH STREAMING TABLE t AS SELECT * FROM STREAM(b); "
+        "CREATE OR REFRESH STREAMING TABLE u AS SELECT * FROM STREAM(b);"
+    )
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,w\n2,new\n")
+    errors = [flow.error for flow in suppliers.update().flows]
+    assert [type(error) for error in errors] == [NewColumnsError, NewColumnsError]
+    suppliers.updated()
+    assert types(suppliers) == {"v": "integer", "_rescued_data": "string", "w": "string"}
+    for table in ("t", "u"):
+        assert suppliers.rows(table) == [(1, None, None), (2, None, "new")]
+    suppliers.write(
+        f"CREATE TEMPORARY VIEW b AS {READ.replace('*', 'w, v')}); "
+        "CREATE OR REFRESH STREAMING TABLE t AS SELECT * FROM STREAM(b);"
+    )
+    suppliers.send("c.csv", "v,w\n3,more\n")
+    suppliers.updated()
+    assert (3, None, "more") in suppliers.rows()
+
+
+def test_a_full_refresh_of_one_reader_of_a_view_leaves_the_other_its_columns(suppliers):
+    suppliers.write(
+        VIEW + "CREATE OR REFRESH STREAMING TABLE t AS SELECT * FROM STREAM(b); "
+        "CREATE OR REFRESH STREAMING TABLE u AS SELECT * FROM STREAM(b);"
+    )
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v\nword\n")
+    suppliers.updated(full_refresh=["t"])
+    suppliers.updated()
+    assert suppliers.rows("t") == [("1", None), ("word", None)]
+    assert [v for v, _ in suppliers.rows("u")] == [1, None]
+
+
 def test_without_files_columns_cannot_be_told_and_the_next_update_tells_them(suppliers):
     suppliers.query(f"{READ})")
     assert isinstance(suppliers.error(), ColumnsNotInferredError)

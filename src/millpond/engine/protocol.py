@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from millpond.definitions import Expectation, Query
-from millpond.delta import WrittenFile
 from millpond.errors import SourceLocation
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import StructType
 
+    from millpond.delta import WrittenFile
     from millpond.engine.shapes import Operator
     from millpond.state import BatchState
 

@@ -51,6 +51,9 @@ class KeptColumns:
     of_folders: StructType
 
 
+_WIDENING = threading.Lock()
+
+
 class FileSchemas:
     """Inferred columns, one file for each way to read some files."""
 
@@ -62,7 +65,6 @@ class FileSchemas:
         """
         self._folder = folder
         self._store = store
-        self._widening = threading.Lock()
 
     def kept(self, options: FileOptions) -> KeptColumns | None:
         """What an earlier update found out.
@@ -100,7 +102,7 @@ class FileSchemas:
 
         Flows side by side may find different ones in the same files.
         """
-        with self._widening:
+        with _WIDENING:
             kept = self.kept(options)
             if kept is None:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,11 +53,12 @@ class KafkaRead:
         store: Store,
         name: str,
         flow: str,
+        views: Sequence[str],
         has_metadata: bool,
         follows_removals: bool,
     ) -> StreamSource:
         """The topics as the source of a stream, which keeps nothing but its offsets."""
-        del folder, store, name, flow, has_metadata, follows_removals
+        del folder, store, name, flow, views, has_metadata, follows_removals
         return KafkaSource(self.options)
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:
@@ -96,11 +98,12 @@ class RateRead:
         store: Store,
         name: str,
         flow: str,
+        views: Sequence[str],
         has_metadata: bool,
         follows_removals: bool,
     ) -> StreamSource:
         """The rows as the source of a stream, which keeps nothing but its offsets."""
-        del folder, store, name, flow, has_metadata, follows_removals
+        del folder, store, name, flow, views, has_metadata, follows_removals
         return rate_source(self.read)
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -42,6 +42,7 @@ class ExternalSource(Protocol):
         store: Store,
         name: str,
         flow: str,
+        views: Sequence[str],
         has_metadata: bool,
         follows_removals: bool,
     ) -> StreamSource:
@@ -51,6 +52,7 @@ class ExternalSource(Protocol):
             folder: For what it keeps beside the checkpoint's offsets.
             name: What to call it in messages.
             flow: The flow that reads it.
+            views: Through which it reads.
             has_metadata: Whether the flow asks for `_metadata`.
             follows_removals: Whether what is gone from it is told of.
         """
@@ -128,11 +130,15 @@ class ExternalSources:
             read,
             limits=self._limits(read),
             root=self._root,
-            schemas=FileSchemas(self._layout.schemas(reader), self._store),
+            schemas=self._schemas(reader),
+            schemas_of=self._schemas,
             parse_schema=self._engine.parse_schema,
             infers_streams=self._configuration.get(_INFERENCE, "").lower() == "true",
             anew=anew,
         )
+
+    def _schemas(self, reader: str) -> FileSchemas:
+        return FileSchemas(self._layout.schemas(reader), self._store)
 
     def _limits(self, read: TableRead) -> dict[str, str]:
         """Limits that the configuration sets, where a stream has none of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,13 +36,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FileRead:
-    """A read of files with the columns that it has in this update."""
+    """A read of files with the columns that it has in this update.
+
+    Attributes:
+        schemas: Where the inferred columns of its reader are kept.
+        schemas_of: Where those of another reader are, by its name.
+    """
 
     read: TableRead
     options: FileOptions
     columns: FileColumns
     root: Path
     schemas: FileSchemas
+    schemas_of: Callable[[str], FileSchemas]
 
     @classmethod
     def of(
@@ -52,6 +58,7 @@ class FileRead:
         limits: Mapping[str, str],
         root: Path,
         schemas: FileSchemas,
+        schemas_of: Callable[[str], FileSchemas],
         parse_schema: Callable[[str], StructType],
         infers_streams: bool,
         anew: bool,
@@ -89,7 +96,7 @@ class FileRead:
         except MillpondError as error:
             error.where = error.where or read.location
             raise
-        return cls(read, options, columns, root, schemas)
+        return cls(read, options, columns, root, schemas, schemas_of)
 
     @property
     def name(self) -> str:
@@ -112,6 +119,7 @@ class FileRead:
         store: Store,
         name: str,
         flow: str,
+        views: Sequence[str],
         has_metadata: bool,
         follows_removals: bool,
     ) -> StreamSource:
@@ -123,10 +131,15 @@ class FileRead:
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
             list=lambda first: list_files(self.options, root=self.root, first=first),
-            widen=partial(self.schemas.widen, self.options),
+            widen=partial(self._widen, views),
             follows_removals=follows_removals,
         )
         return FileSource(access, folder=folder, store=store, name=name, flow=flow)
+
+    def _widen(self, views: Sequence[str], more: StructType) -> None:
+        """Keep new columns for the next update, in which the views are asked for them as well."""
+        for schemas in (self.schemas, *map(self.schemas_of, views)):
+            schemas.widen(self.options, more)
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:
         """The rows of all files that there are now.

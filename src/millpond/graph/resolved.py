@@ -39,6 +39,8 @@ class StreamRead:
         path: Folder of the Delta table; `None` for what is no table.
         options: Reader options, keys in lower case.
         external: What it is where it is no table.
+        read: The read of it, likewise.
+        views: Names of the views through which it is read, likewise.
         has_metadata: Whether the query asks for `_metadata` of it.
     """
 
@@ -47,6 +49,8 @@ class StreamRead:
     options: Mapping[str, str]
     path: Path | None = None
     external: ExternalSource | None = None
+    read: TableRead | None = None
+    views: tuple[str, ...] = ()
     has_metadata: bool = False
 
 

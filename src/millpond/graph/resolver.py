@@ -270,6 +270,7 @@ class _Resolver:
                         key,
                         read.options,
                         external=external,
+                        read=read,
                         has_metadata=read.metadata,
                     )
                     streams[key] = _together(streams.get(key), stream)
@@ -281,7 +282,8 @@ class _Resolver:
                 if not found.dataset.kind.is_stored:
                     _check_view_read(found, read, reader=reader)
                     upstream |= found.upstream
-                    for stream in found.flows[0].streams:
+                    for given in found.flows[0].streams:
+                        stream = self._through(found, given, reader=reader, anew=anew)
                         streams[stream.key] = _together(streams.get(stream.key), stream)
                     continue
                 upstream.add(found.key)
@@ -293,6 +295,16 @@ class _Resolver:
                 key = stream_key(read, path)
                 streams[key] = StreamRead(source.name, key, read.options, path=path)
         return _named(streams.values()), tuple(inputs), frozenset(upstream)
+
+    def _through(
+        self, view: ResolvedDataset, stream: StreamRead, *, reader: str, anew: bool
+    ) -> StreamRead:
+        """A stream of a view as its reader has it, whose inferred columns are its own."""
+        if stream.read is None:
+            return stream
+        external = self._external.find(stream.read, reader=reader, anew=anew)
+        views = (view.flows[0].name, *stream.views)
+        return dataclasses.replace(stream, external=external, views=views)
 
 
 def _together(known: StreamRead | None, stream: StreamRead) -> StreamRead:

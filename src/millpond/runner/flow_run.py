@@ -127,6 +127,7 @@ class FlowRun:
                 store=self.store,
                 name=stream.source,
                 flow=flow.name,
+                views=stream.views,
                 has_metadata=stream.has_metadata,
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
             )
