@@ -80,7 +80,10 @@ def text_formats(options: Mapping[str, str]) -> TextFormats:
     locale = options.get("locale", "en-US")
     if locale.replace("_", "-").split("-")[0].lower() != "en":
         raise UnsupportedFormatOptionError.from_value(
-            "locale", locale, instead="leave it out: numbers and names of months are read as in en"
+            "locale",
+            locale,
+            instead="leave it out: numbers and names of months are read as in en. Read numbers with "
+            "a decimal comma as STRING, and write CAST(replace(n, ',', '.') AS DECIMAL(12, 2))",
         )
     zone = options.get("timezone", "UTC")
     if zone not in _UTC:
