@@ -82,8 +82,8 @@ def text_formats(options: Mapping[str, str]) -> TextFormats:
         raise UnsupportedFormatOptionError.from_value(
             "locale",
             locale,
-            instead="leave it out: numbers and names of months are read as in en. Read numbers with "
-            "a decimal comma as STRING, and write CAST(replace(n, ',', '.') AS DECIMAL(12, 2))",
+            instead="leave it out: numbers and names of months are read as in en. Read numbers "
+            "with a decimal comma as STRING: CAST(replace(n, ',', '.') AS DECIMAL(12, 2))",
         )
     zone = options.get("timezone", "UTC")
     if zone not in _UTC:
