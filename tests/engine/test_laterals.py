@@ -39,7 +39,7 @@ TEXTS = {
     "SELECT id, x FROM STREAM t LEFT JOIN LATERAL explode(t.xs) AS l(x) ON TRUE": OUTER,
     "SELECT id, x FROM STREAM t LEFT OUTER JOIN LATERAL explode(t.xs) l(x)": OUTER,
     "SELECT id, x FROM STREAM t, LATERAL explode_outer(t.xs) AS l(x)": OUTER,
-}  # fmt: skip
+}  # fmt: skip # a row a line
 
 
 @pytest.fixture

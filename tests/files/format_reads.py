@@ -37,7 +37,7 @@ def local(path: Path, **facts: int) -> LocalFile:
 
 
 def options_of(
-    format: str,  # noqa: A002
+    format: str,  # noqa: A002 - what users call it
     *,
     rescues: bool = True,
     types: bool = True,
@@ -62,7 +62,7 @@ def struct(columns: str) -> StructType:
 
 
 def read(
-    format: str,  # noqa: A002
+    format: str,  # noqa: A002 - what users call it
     paths: Path | Sequence[Path],
     columns: str | None = None,
     **options: Any,

@@ -81,7 +81,7 @@ def write(tmp_path):
          {"member0": None, "member1": {"x": 3}, "member2": None}),
     ],
     ids=lambda value: str(value)[:20],
-)  # fmt: skip
+)  # fmt: skip # a row a line
 def test_each_type_is_the_one_that_spark_gives_it(write, kind, value, spark, read_value):
     branches = kind if isinstance(kind, list) else [kind]
     path = write(schema_of(v=["null", *branches]), [{"v": value}, {"v": None}])

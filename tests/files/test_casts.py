@@ -509,7 +509,7 @@ def comparable(value: str | None, kind: str) -> float | str | None:
     if kind in {"float", "double"}:
         number = float(value)
         # `NaN` is not equal to itself.
-        return "NaN" if number != number else float(f"{number:.6g}")  # noqa: PLR0124
+        return "NaN" if number != number else float(f"{number:.6g}")  # noqa: PLR0124 - NaN is not
     return value.removeprefix("+")
 
 

@@ -150,14 +150,14 @@ class TestValues:
             ("DATE", '"2024-01-02"', date(2024, 1, 2)),
             ("TIMESTAMPTZ", '"2024-01-02T03:04:05+01:00"', datetime(2024, 1, 2, 2, 4, 5, tzinfo=UTC)),
             ("TIMESTAMPTZ", "1704164645", datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)),
-            ("TIMESTAMP", '"2024-01-02 03:04:05"', datetime(2024, 1, 2, 3, 4, 5)),  # noqa: DTZ001
+            ("TIMESTAMP", '"2024-01-02 03:04:05"', datetime(2024, 1, 2, 3, 4, 5)),  # noqa: DTZ001 - no zone
             ("BLOB", '"AAH/"', b"\x00\x01\xff"),
             ("MAP(VARCHAR, DOUBLE)", '{"x": 1, "y": null}', {"x": 1.0, "y": None}),
             ("INTEGER[]", "[1, null, 3]", [1, None, 3]),
             ("STRUCT(x INTEGER, y STRUCT(z DATE))", '{"y": {"z": "2024-01-02"}}',
              {"x": None, "y": {"z": date(2024, 1, 2)}}),
         ],
-    )  # fmt: skip
+    )  # fmt: skip # a row a line
     def test_a_value_that_fits_is_kept_exactly(self, write, kind, text, value):
         answer = read("json", write(f'{{"v": {text}}}\n'), f"v {kind}")
         assert answer.rows == [{"v": value}]
@@ -255,7 +255,7 @@ class TestKeys:
         assert answer.rescued == [{"Id": 1}, None, {"ID": 3}]
         assert answer.new_columns == ""
 
-    def test_with_readerCaseSensitive_off_it_is_the_columns_value(self, write):  # noqa: N802
+    def test_with_readerCaseSensitive_off_it_is_the_columns_value(self, write):  # noqa: N802 - its name
         path = write('{"Id": 1}\n{"id": 2}\n{"ID": 3, "id": 4}\n')
         answer = read("json", path, "id BIGINT", readerCaseSensitive="false")
         assert answer.rows == [{"id": 1}, {"id": 2}, {"id": 4}]
@@ -288,7 +288,7 @@ class TestLines:
         assert [row["a"] for row in answer.rows] == [1, None, None, 3, 4, None, None, 7]
         assert [r and r["_corrupt_record"] for r in answer.rescued] == [
             None, '{"a": 2', "no json", None, None, "5", '{"a": 6} x', None,
-        ]  # fmt: skip
+        ]  # fmt: skip # a row a line
 
     def test_modes_drop_or_stop_at_a_broken_line(self, write):
         path = write('{"a": 1}\n{"a": 2\n')
@@ -309,7 +309,7 @@ class TestLines:
         answer = read(
             "json", path, "a DECIMAL(4,2), bad VARCHAR",
             rescues=False, columnNameOfCorruptRecord="bad",
-        )  # fmt: skip
+        )  # fmt: skip # a row a line
         assert answer.rows == [
             {"a": Decimal("1.10"), "bad": None},
             {"a": None, "bad": '{"a": {"b": 1.10}}'},

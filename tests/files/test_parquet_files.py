@@ -16,7 +16,7 @@ import pytest
 from millpond.errors.file_formats import FileColumnTypeError, FileUnreadableError
 from tests.files.format_reads import read
 
-MOMENT = datetime(2024, 1, 2, 3, 4, 5, 123456)  # noqa: DTZ001 - a time without a zone
+MOMENT = datetime(2024, 1, 2, 3, 4, 5, 123456)  # noqa: DTZ001 - no zone - a time without a zone
 INSTANT = MOMENT.replace(tzinfo=UTC)
 
 
@@ -118,7 +118,7 @@ class TestColumns:
             (pa.string(), ["12"], "BIGINT", [None]),
             (pa.string(), ["x"], "BLOB", [b"x"]),
             (pa.binary(), [b"x", b"\xff"], "VARCHAR", ["x", None]),
-            (pa.date32(), [date(2024, 1, 2)], "TIMESTAMP", [datetime(2024, 1, 2)]),  # noqa: DTZ001
+            (pa.date32(), [date(2024, 1, 2)], "TIMESTAMP", [datetime(2024, 1, 2)]),  # noqa: DTZ001 - no zone
             (pa.timestamp("us"), [MOMENT], "TIMESTAMPTZ", [INSTANT]),
             (pa.timestamp("us", "UTC"), [INSTANT], "TIMESTAMP", [None]),
             (pa.list_(pa.int64()), [[1, 2**40]], "INTEGER[]", [[1, None]]),

@@ -44,7 +44,7 @@ class TestColumns:
         assert [tuple(row.values()) for row in answer.rows] == [
             (7, datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), 1.0, 1, "A & B", "true", date(2024, 1, 2)),
             (8, None, 2.5, 2, "<r>", "no", None),
-        ]  # fmt: skip
+        ]  # fmt: skip # a row a line
         assert answer.rescued == [None, None]
 
     def test_repeated_elements_are_arrays_and_nested_ones_structs(self, write):
@@ -70,7 +70,7 @@ class TestColumns:
         answer = read(
             path, types=False, attributePrefix="@", valueTag="text", nullValue="-",
             ignoreNamespace="true",
-        )  # fmt: skip
+        )  # fmt: skip # a row a line
         assert answer.rows == [{"@k": "1", "b": None, "c": "x", "text": "text"}]
         plain = read(path, types=False, excludeAttribute="true", ignoreSurroundingSpaces="false")
         assert plain.rows == [{"_VALUE": "text", "a:b": " - ", "c": " x "}]
@@ -141,7 +141,7 @@ class TestRows:
         assert [row["x"] for row in answer.rows] == [1, None, None, 4, None]
         assert [r and r["_corrupt_record"] for r in answer.rescued] == [
             None, "<r><x>2</r>", "<r><x>&none;</x></r>", None, "<r><x>5",
-        ]  # fmt: skip
+        ]  # fmt: skip # a row a line
 
     def test_modes_drop_or_stop_at_a_broken_row(self, write):
         path = write("<r><x>1</x></r><r><x>2</r>")

@@ -70,7 +70,7 @@ EVENTS = StreamTable(
         [(9, "d", 0, Decimal("6.00"), 0.0, date(2026, 1, 9), at("14:00"), [5], [("s", 9)],
           {"a": 0, "b": "zero"}, [{"a": 0, "b": "f"}])],
     ),
-)  # fmt: skip
+)  # fmt: skip # a row a line
 
 _SMALL = pa.schema([("id", pa.int64()), ("k", pa.string()), ("v", pa.int32())])
 MORE = StreamTable(
@@ -118,7 +118,7 @@ REPEATS = StreamTable(
             ("", NAN, {"a": 1, "b": "x"}, [1, 1], 3),
         ],
     ),
-)  # fmt: skip
+)  # fmt: skip # a row a line
 
 # Rows of the first three beats are alike, so are those of the last: which ones a LIMIT takes of a
 # batch is not promised.
@@ -150,7 +150,7 @@ READINGS = StreamTable(
             ("a", 1, at("10:01")),
         ],
     ),
-)  # fmt: skip
+)  # fmt: skip # a row a line
 
 GAUGES = StreamTable(
     pa.schema([("sensor", pa.string()), ("value", pa.int32()), ("at", TIME)]),
@@ -235,7 +235,7 @@ ORDERS = StreamTable(
         [(7, "dan", 70, 1.5)],
         [(8, "ann", 80, 0.0), (9, None, 90, None)],
     ),
-)  # fmt: skip
+)  # fmt: skip # a row a line
 PAYMENTS = StreamTable(
     pa.schema([("pid", pa.int64()), ("who", pa.string()), ("paid", pa.int32()), ("x", pa.float64())]),
     (
@@ -246,7 +246,7 @@ PAYMENTS = StreamTable(
         [(1, "bob", 15, NAN)],
         [(7, "dan", 75, 1.5), (8, "ANN", 99, 3.0)],
     ),
-)  # fmt: skip
+)  # fmt: skip # a row a line
 SHIPMENTS = StreamTable(
     pa.schema([("sid", pa.int64()), ("pid", pa.int64())]),
     ([(1, 2)], [(2, 1)], [(3, 5)], [(4, 4)], [(5, 6), (6, None)], [(7, 7), (8, 1)]),

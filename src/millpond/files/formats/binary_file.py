@@ -44,10 +44,10 @@ class BinaryFileFormat:
     def infer(
         self,
         files: Sequence[LocalFile],  # noqa: ARG002 - every file has the same columns
-        options: FileOptions,  # noqa: ARG002
+        options: FileOptions,  # noqa: ARG002 - `Format` has it
         *,
-        connection: DuckDBPyConnection,  # noqa: ARG002
-        folder: Path,  # noqa: ARG002
+        connection: DuckDBPyConnection,  # noqa: ARG002 - `Format` has it
+        folder: Path,  # noqa: ARG002 - `Format` has it
     ) -> StructType:
         """The columns, which are the same for every file."""
         return SCHEMA
@@ -58,8 +58,8 @@ class BinaryFileFormat:
         options: FileOptions,  # noqa: ARG002 - the reader has none
         columns: StructType,
         *,
-        connection: DuckDBPyConnection,  # noqa: ARG002
-        folder: Path,  # noqa: ARG002
+        connection: DuckDBPyConnection,  # noqa: ARG002 - `Format` has it
+        folder: Path,  # noqa: ARG002 - `Format` has it
     ) -> Selection:
         """Columns of other names are NULL.
 
