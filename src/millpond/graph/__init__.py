@@ -1,7 +1,7 @@
 """Datasets and flows put in order: names resolved, dependencies found, everything checked."""
 
 from millpond.graph.catalog import Catalog, PipelineSource, Source, StoredSource
-from millpond.graph.external import ExternalSource, ExternalSources
+from millpond.graph.external import ExternalSource, ExternalSources, Follower
 from millpond.graph.resolved import (
     Graph,
     ResolvedDataset,
@@ -15,6 +15,7 @@ __all__ = [
     "Catalog",
     "ExternalSource",
     "ExternalSources",
+    "Follower",
     "Graph",
     "PipelineSource",
     "ResolvedDataset",

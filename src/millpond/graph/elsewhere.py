@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.engine.protocol import Input, TableRead
 from millpond.errors.sources import SourceNeedsStreamingError
-from millpond.storage import Store
+from millpond.graph.external import Follower
 from millpond.streaming import StreamSource
 from millpond.streaming.kafka_cluster import KafkaCluster
 from millpond.streaming.kafka_options import KafkaOptions
@@ -46,19 +45,9 @@ class KafkaRead:
     def schema(self) -> StructType:
         return self.options.schema
 
-    def stream(
-        self,
-        *,
-        folder: Path,
-        store: Store,
-        name: str,
-        flow: str,
-        views: Sequence[str],
-        has_metadata: bool,
-        follows_removals: bool,
-    ) -> StreamSource:
+    def stream(self, follower: Follower) -> StreamSource:
         """The topics as the source of a stream, which keeps nothing but its offsets."""
-        del folder, store, name, flow, views, has_metadata, follows_removals
+        del follower
         return KafkaSource(self.options)
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:
@@ -91,19 +80,9 @@ class RateRead:
     def schema(self) -> StructType:
         return rate_schema()
 
-    def stream(
-        self,
-        *,
-        folder: Path,
-        store: Store,
-        name: str,
-        flow: str,
-        views: Sequence[str],
-        has_metadata: bool,
-        follows_removals: bool,
-    ) -> StreamSource:
+    def stream(self, follower: Follower) -> StreamSource:
         """The rows as the source of a stream, which keeps nothing but its offsets."""
-        del folder, store, name, flow, views, has_metadata, follows_removals
+        del follower
         return rate_source(self.read)
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +21,29 @@ RATES = frozenset({"rate", "rate-micro-batch"})
 _INFERENCE = "spark.sql.streaming.schemaInference"
 
 
+@dataclass(frozen=True)
+class Follower:
+    """A flow that follows a source as a stream.
+
+    Attributes:
+        flow: Its name.
+        source: What the flow calls the source.
+        folder: For what the source keeps beside the checkpoint's offsets.
+        store: Through which it keeps it.
+        views: Through which the flow reads.
+        has_metadata: Whether the flow asks for `_metadata`.
+        follows_removals: Whether it is told what is gone from the source.
+    """
+
+    flow: str
+    source: str
+    folder: Path
+    store: Store
+    views: tuple[str, ...] = ()
+    has_metadata: bool = False
+    follows_removals: bool = False
+
+
 class ExternalSource(Protocol):
     """One read of something that is no table.
 
@@ -35,27 +58,8 @@ class ExternalSource(Protocol):
     @property
     def schema(self) -> StructType: ...
 
-    def stream(
-        self,
-        *,
-        folder: Path,
-        store: Store,
-        name: str,
-        flow: str,
-        views: Sequence[str],
-        has_metadata: bool,
-        follows_removals: bool,
-    ) -> StreamSource:
-        """The source of a stream.
-
-        Args:
-            folder: For what it keeps beside the checkpoint's offsets.
-            name: What to call it in messages.
-            flow: The flow that reads it.
-            views: Through which it reads.
-            has_metadata: Whether the flow asks for `_metadata`.
-            follows_removals: Whether what is gone from it is told of.
-        """
+    def stream(self, follower: Follower) -> StreamSource:
+        """The source of a stream."""
         ...
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:

@@ -26,7 +26,7 @@ from millpond.files.schema import (
     infer,
     with_folders_of,
 )
-from millpond.storage import Store
+from millpond.graph.external import Follower
 from millpond.streaming import StreamSource
 from millpond.streaming.file_source import FileAccess, FileSource
 
@@ -112,29 +112,25 @@ class FileRead:
     def schema(self) -> StructType:
         return self.columns.input_schema
 
-    def stream(
-        self,
-        *,
-        folder: Path,
-        store: Store,
-        name: str,
-        flow: str,
-        views: Sequence[str],
-        has_metadata: bool,
-        follows_removals: bool,
-    ) -> StreamSource:
+    def stream(self, follower: Follower) -> StreamSource:
         """The files as the source of a stream."""
-        columns = replace(self.columns, has_metadata=has_metadata)
+        columns = replace(self.columns, has_metadata=follower.has_metadata)
         access = FileAccess(
             options=self.options,
             places=self._places,
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
             list=lambda first: list_files(self.options, root=self.root, first=first),
-            widen=partial(self._widen, views),
-            follows_removals=follows_removals,
+            widen=partial(self._widen, follower.views),
+            follows_removals=follower.follows_removals,
         )
-        return FileSource(access, folder=folder, store=store, name=name, flow=flow)
+        return FileSource(
+            access,
+            folder=follower.folder,
+            store=follower.store,
+            name=follower.source,
+            flow=follower.flow,
+        )
 
     def _widen(self, views: Sequence[str], more: StructType) -> None:
         """Keep new columns for the next update, in which the views are asked for them as well."""

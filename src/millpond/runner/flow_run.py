@@ -16,7 +16,7 @@ from millpond.errors import MillpondError
 from millpond.errors.runner import StorageNotWritableError
 from millpond.files import ListedFile
 from millpond.flows import NO_SNAPSHOTS, BatchContext, BatchResult, Snapshots
-from millpond.graph import Catalog, ExternalSources, Graph, ResolvedFlow, StreamRead
+from millpond.graph import Catalog, ExternalSources, Follower, Graph, ResolvedFlow, StreamRead
 from millpond.names import path_segment
 from millpond.options import PREFIX, stream_limits
 from millpond.runner.inputs import FlowInputs
@@ -122,15 +122,16 @@ class FlowRun:
         self, stream: StreamRead, flow: ResolvedFlow, checkpoint: Checkpoint
     ) -> StreamSource:
         if stream.external is not None:
-            return stream.external.stream(
+            follower = Follower(
+                flow=flow.name,
+                source=stream.source,
                 folder=checkpoint.source_folder(stream.source),
                 store=self.store,
-                name=stream.source,
-                flow=flow.name,
                 views=stream.views,
                 has_metadata=stream.has_metadata,
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
             )
+            return stream.external.stream(follower)
         assert stream.path is not None
         return DeltaSource(
             stream.path,
