@@ -50,6 +50,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=ROWS, help=f"of load (default {ROWS})")
     parser.add_argument("--files", type=int, default=MANY_FILES, help="of discovery")
     parser.add_argument("--runs", type=int, default=5, help="of each side, in turn (default 5)")
+    parser.add_argument("--infer", action="store_true", help="load: let millpond find the columns")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
@@ -57,14 +58,15 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="millpond-bench-") as name:
         if arguments.what == "load":
-            load(Path(name), rows=arguments.rows, runs=arguments.runs)
+            load(Path(name), rows=arguments.rows, runs=arguments.runs, infers=arguments.infer)
         else:
             discovery(Path(name), files=arguments.files, runs=arguments.runs)
     return 0
 
 
-def load(folder: Path, *, rows: int, runs: int) -> None:
+def load(folder: Path, *, rows: int, runs: int, infers: bool) -> None:
     """Load the same files into a table and, with DuckDB alone, into Parquet, in turn."""
+    given = "" if infers else f", schema => '{COLUMNS}'"
     source = folder / "source"
     source.mkdir()
     each = rows // FILES
@@ -77,12 +79,12 @@ def load(folder: Path, *, rows: int, runs: int) -> None:
         project = make_project(
             folder / f"run-{run}",
             f"CREATE STREAMING TABLE out AS SELECT * FROM STREAM read_files('{source}', "
-            f"format => 'csv', header => true, schema => '{COLUMNS}');",
+            f"format => 'csv', header => true{given});",
         )
         found["millpond"].append(in_process("update", project))
         check(project, rows=each * FILES)
         found["DuckDB"].append(in_process("duckdb", source))
-    print("| 5 million rows of CSV | median | minimum | maximum | peak memory |")
+    print(f"| {each * FILES:,} rows of CSV | median | minimum | maximum | peak memory |")
     print("|---|---|---|---|---|")
     for name, results in found.items():
         seconds = [result["seconds"] for result in results]
