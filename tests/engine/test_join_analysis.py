@@ -8,7 +8,7 @@ from pyspark.sql.connect import proto
 from pyspark.sql.types import StructField, StructType
 
 from millpond.engine.connect.expressions import text_expression
-from millpond.engine.embedded.inputs import empty_relation
+from millpond.engine.connect.messages import empty_relation
 from millpond.engine.embedded.stateful.event_time import WATERMARK
 from millpond.engine.embedded.stateful.join_analysis import analyse
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+SECOND_NS = 10**9
+
 
 class ListedFile(NamedTuple):
     """One version of a file; there may be a hundred thousand of them.
@@ -13,8 +15,8 @@ class ListedFile(NamedTuple):
             `file:/data/a%20b.csv` or `s3://bucket/key.csv`. It names the file everywhere.
         size_bytes: Its length.
         modified_ns: When it was last changed, in nanoseconds since 1970.
-        etag: What an object store calls this version, where it was asked for that: listings, and
-            what is remembered of them, have none. Empty for local files.
+        etag: What S3 calls this version. Empty elsewhere, and where it was remembered by an
+            earlier release.
     """
 
     uri: str
@@ -25,6 +27,19 @@ class ListedFile(NamedTuple):
     @property
     def is_local(self) -> bool:
         return self.uri.startswith("file:")
+
+    def is_same_version(self, other: ListedFile) -> bool:
+        """Whether two looks at a file showed one version of it.
+
+        Etags tell where both have one, along with size and time. Those of objects are of whole
+        seconds, within which a stream may count a version as later than the one before it.
+        """
+        unit_ns = 1 if self.is_local else SECOND_NS
+        return (
+            self.size_bytes == other.size_bytes
+            and self.modified_ns // unit_ns == other.modified_ns // unit_ns
+            and (self.etag == other.etag or not self.etag or not other.etag)
+        )
 
     @property
     def name(self) -> str:

@@ -1,8 +1,4 @@
-"""Files in object stores: S3 and what speaks like it, Google Cloud Storage, Azure.
-
-Through pyarrow's file systems. The library in deltalake, with which its tables are reached, fails
-a whole listing for one key with a line break or an empty part in it.
-"""
+"""Files in Google Cloud Storage and Azure, through pyarrow's file systems."""
 
 from __future__ import annotations
 
@@ -13,29 +9,20 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from millpond.errors import MillpondError
 from millpond.errors.file_formats import FileUnreadableError
 from millpond.errors.files import FileLocationUnsupportedError, FilesUnreachableError
-from millpond.files.listed_file import ListedFile
+from millpond.files.listed_file import SECOND_NS, ListedFile
 from millpond.files.locations import Location, parse_uri, quote_path
-from millpond.files.stores import FolderEntry, is_hidden, is_partition, one_version
+from millpond.files.stores import FolderEntry, is_wanted, one_version
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 _CHUNK_BYTES = 4 << 20
-_SECOND_NS = 10**9
 _VARIABLES = (
-    "AWS_ENDPOINT_URL_S3",
-    "AWS_ENDPOINT_URL",
-    "AWS_REGION",
-    "AWS_DEFAULT_REGION",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_PROFILE",
     "AZURE_STORAGE_ACCOUNT_KEY",
     "AZURE_STORAGE_KEY",
     "AZURE_STORAGE_SAS_TOKEN",
@@ -56,10 +43,8 @@ class ObjectStoreFiles:
         self._bucket = bucket
 
     @classmethod
-    def at(cls, location: Location, options: Mapping[str, str]) -> ObjectStoreFiles:
-        """The store that a location is in.
-
-        Its address, credentials and region are in the environment, or for S3 in the options too.
+    def at(cls, location: Location) -> ObjectStoreFiles:
+        """The store that a location is in. Its credentials are in the environment.
 
         Raises:
             MillpondError: The location is incomplete.
@@ -70,8 +55,7 @@ class ObjectStoreFiles:
             form = f"{location.scheme}://container@account.dfs.core.windows.net/folder"
             raise FileLocationUnsupportedError.from_parts(location.text, form=form)
         settings = {name: value for name in _VARIABLES if (value := os.environ.get(name))}
-        of_client = frozenset({**settings, **options}.items())
-        file_system = _file_system(location.scheme, account, of_client)
+        file_system = _file_system(location.scheme, account, frozenset(settings.items()))
         return cls(file_system, prefix=location.prefix, bucket=bucket)
 
     def is_folder(self, path: str) -> bool | None:
@@ -99,9 +83,7 @@ class ObjectStoreFiles:
         # A thousand objects a request, where each folder would take at least one of its own.
         start = self._start(folder)
         for info in self._listed(folder, recursive=True):
-            *folders, name = info.path[start:].split("/")
-            is_wanted = info.is_file and (recursive or all(map(is_partition, folders)))
-            if is_wanted and not any(map(is_hidden, (*folders, name))):
+            if info.is_file and is_wanted(info.path[start:], recursive=recursive):
                 yield self._file(info)
 
     def stat(self, uri: str) -> ListedFile | None:
@@ -148,7 +130,7 @@ class ObjectStoreFiles:
         # Stores fail in ways of their own where there is nothing to move.
         if self.stat(uri) is not None:
             with self._failing(source, "moved"):
-                # Azure's kind without true folders can't rename, and S3 can't either.
+                # Azure's kind without true folders can't rename.
                 self._file_system.copy_file(self._key(source), self._key(target))
                 self._file_system.delete_file(self._key(source))
 
@@ -208,7 +190,7 @@ class _Failing:
 
 
 def _whole_seconds(time_ns: int | None) -> int:
-    return (time_ns or 0) // _SECOND_NS * _SECOND_NS
+    return (time_ns or 0) // SECOND_NS * SECOND_NS
 
 
 @lru_cache(maxsize=32)
@@ -220,35 +202,11 @@ def _file_system(scheme: str, account: str, of_client: frozenset[tuple[str, str]
     if scheme == "gs":
         # It would try for a quarter of an hour, and for as long to find credentials.
         return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=60))
-    if scheme.startswith("abfs"):
-        return fs.AzureFileSystem(
-            account_name=account,
-            account_key=_first(settings, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
-            sas_token=_first(settings, "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"),
-        )
-    return fs.S3FileSystem(**_s3_arguments(settings))
-
-
-def _s3_arguments(settings: Mapping[str, str]) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"connect_timeout": 10, "request_timeout": 60}
-    endpoint = _first(settings, "fs.s3a.endpoint", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-    region = _first(settings, "fs.s3a.endpoint.region", "AWS_REGION", "AWS_DEFAULT_REGION")
-    if endpoint is not None:
-        scheme, separator, host = endpoint.partition("://")
-        plain = settings.get("fs.s3a.connection.ssl.enabled", "").lower() == "false"
-        arguments["endpoint_override"] = (host if separator else endpoint).rstrip("/")
-        arguments["scheme"] = "http" if plain or scheme == "http" else "https"
-        by_path = settings.get("fs.s3a.path.style.access", "").lower()
-        arguments["force_virtual_addressing"] = by_path == "false"
-        region = region or "us-east-1"
-    if region is not None:
-        arguments["region"] = region
-    # Where these are not given, keys, tokens and roles are found as by every client of AWS.
-    if "fs.s3a.access.key" in settings:
-        arguments["access_key"] = settings["fs.s3a.access.key"]
-        arguments["secret_key"] = settings.get("fs.s3a.secret.key", "")
-        arguments["session_token"] = settings.get("fs.s3a.session.token")
-    return arguments
+    return fs.AzureFileSystem(
+        account_name=account,
+        account_key=_first(settings, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"),
+        sas_token=_first(settings, "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"),
+    )
 
 
 def _first(settings: Mapping[str, str], *names: str) -> str | None:

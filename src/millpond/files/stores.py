@@ -89,9 +89,13 @@ def store_for(location: Location, options: Mapping[str, str]) -> FileStore:
     """
     if location.is_local:
         return LocalFiles()
+    if location.scheme.startswith("s3"):
+        from millpond.files.s3_files import S3Files
+
+        return S3Files.at(location, options)
     from millpond.files.object_store import ObjectStoreFiles
 
-    return ObjectStoreFiles.at(location, options)
+    return ObjectStoreFiles.at(location)
 
 
 def stat(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> ListedFile | None:
@@ -150,6 +154,14 @@ def is_hidden(name: str) -> bool:
 
 def is_partition(name: str) -> bool:
     return name.find("=") > 0
+
+
+def is_wanted(path: str, *, recursive: bool) -> bool:
+    """Whether a walk through a folder shows a file, by its path from there."""
+    *folders, name = path.split("/")
+    return (recursive or all(map(is_partition, folders))) and not any(
+        map(is_hidden, (*folders, name))
+    )
 
 
 def one_version(

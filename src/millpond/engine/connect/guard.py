@@ -45,9 +45,12 @@ class DefinitionGuard:
         can_read: CanRead,
         functions: RegisteredFunctions,
         without_state: WithoutState,
+        *,
+        marks_state: bool,
     ) -> None:
         self._input_relation = input_relation
         self._without_state = without_state
+        self._marks_state = marks_state
         self._can_read = can_read
         self._functions = functions
         self._binders: list[Binder] = []
@@ -97,6 +100,7 @@ class DefinitionGuard:
             can_read=self._can_read,
             aggregates=self._functions.aggregates,
             has_watermark=self.has_watermark,
+            marks_state=self._marks_state,
             catalog=self._defaults[-1].catalog,
             schema=self._defaults[-1].schema,
         )

@@ -1,4 +1,4 @@
-"""Walks the protobuf messages of Spark Connect plans."""
+"""Walks the protobuf messages of Spark Connect plans, and makes the simplest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 from pyspark.sql.connect import proto
+from pyspark.sql.types import StructType
 
 RELATION = proto.Relation.DESCRIPTOR.full_name
 EXPRESSION = proto.Expression.DESCRIPTOR.full_name
@@ -54,3 +55,10 @@ def leaves(relation: Any) -> Iterator[Any]:
         yield relation
     for child in input_relations(relation):
         yield from leaves(child)
+
+
+def empty_relation(schema: StructType) -> Any:
+    """No rows of a schema."""
+    relation = proto.Relation()
+    relation.local_relation.schema = schema.json()
+    return relation

@@ -39,6 +39,7 @@ from millpond.errors.engine import CyclicViewError, UnsupportedReadError
 
 # An input in the place of a read.
 InputRelation = Callable[[Input], Any]
+Finish = Callable[[Any, Sequence[Source]], Any]
 PLACEHOLDER = "__millpond_input_{number}"
 # PySpark numbers the parts of plans from 0 on; parts that are added here must not meet them.
 _FIRST_PLAN_NUMBER = 1 << 40
@@ -56,6 +57,8 @@ class ConnectPlan:
         operators: What it does, step by step.
         findings: What was found out about operators with state, by their ids: the same for every
             batch.
+        marks_state: Whether its operators that keep state over streams are marked, for an engine
+            that does not know streams.
         plain: The plan for files that have a column `_metadata` of their own, where the query
             names one: nothing is kept from its stars.
     """
@@ -67,6 +70,7 @@ class ConnectPlan:
     text: QueryText | None = None
     operators: tuple[Operator, ...] = ()
     findings: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    marks_state: bool = True
     plain: ConnectPlan | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -103,7 +107,7 @@ class ConnectPlan:
         Raises:
             CyclicViewError: A view among the inputs reads itself.
         """
-        return _Binding(binder, input_relation).bind(self, ())
+        return _Binding(binder, input_relation, marks_state=self.marks_state).bind(self, ())
 
 
 def plan_of_text(
@@ -112,11 +116,13 @@ def plan_of_text(
     can_read: CanRead,
     aggregates: Collection[str] = (),
     has_watermark: HasWatermark = no_watermark,
+    marks_state: bool = True,
 ) -> ConnectPlan:
     """The plan of an SQL query.
 
     Args:
         has_watermark: Whether a stream is a view that sets a watermark.
+        marks_state: Whether operators with state over streams are marked, to be computed here.
 
     Raises:
         MillpondError: It can't be read, or does what no flow supports.
@@ -128,9 +134,16 @@ def plan_of_text(
         _check_options(read)
     operators, rows = analysis.describe({}, aggregates=aggregates)
     check(operators, has_watermark=has_watermark)
-    return _with_cuts(
-        ConnectPlan(relation, query.location, (analysis,), rows.streaming, text, tuple(operators))
+    plan = ConnectPlan(
+        relation,
+        query.location,
+        (analysis,),
+        rows.streaming,
+        text,
+        tuple(operators),
+        marks_state=marks_state,
     )
+    return _finished(plan)
 
 
 def plan_of_relation(
@@ -140,6 +153,7 @@ def plan_of_relation(
     can_read: CanRead,
     aggregates: Collection[str] = (),
     has_watermark: HasWatermark = no_watermark,
+    marks_state: bool = True,
     catalog: str | None = None,
     schema: str | None = None,
 ) -> ConnectPlan:
@@ -147,6 +161,7 @@ def plan_of_relation(
 
     Args:
         has_watermark: Whether a stream is a view that sets a watermark.
+        marks_state: Whether operators with state over streams are marked, to be computed here.
 
     Raises:
         MillpondError: It reads what can't be read, or does what no flow supports.
@@ -156,28 +171,40 @@ def plan_of_relation(
         _source(leaf, can_read=can_read, catalog=catalog, schema=schema, externals=externals)
         for leaf in leaves(relation)
     ]
-    plan = ConnectPlan(relation, location, tuple(sources))
+    plan = ConnectPlan(relation, location, tuple(sources), marks_state=marks_state)
     for read in plan.reads:
         _check_options(read)
     operators, rows = describe(relation, sources, aggregates)
     check(operators, has_watermark=has_watermark)
-    plan = replace(plan, relation=with_generators(relation))
-    return _with_cuts(replace(plan, is_streaming=rows.streaming, operators=tuple(operators)))
+    if marks_state:
+        plan = replace(plan, relation=with_generators(relation))
+    return _finished(replace(plan, is_streaming=rows.streaming, operators=tuple(operators)))
 
 
-def _with_cuts(plan: ConnectPlan) -> ConnectPlan:
+def _finished(plan: ConnectPlan) -> ConnectPlan:
     """The plan with its operators that keep state marked, those in SQL texts made visible."""
+    if not plan.marks_state:
+        return _with_metadata(plan)
     found = with_texts_lowered(plan.relation, plan.sources)
-    relation, sources = with_metadata_carried(found.relation, found.sources, location=plan.location)
-    plain = replace(
-        plan,
-        relation=marked(found.relation, found.sources, found.places),
-        sources=found.sources,
+    visible = replace(plan, relation=found.relation, sources=found.sources)
+    return _with_metadata(
+        visible, finish=lambda relation, sources: marked(relation, sources, found.places)
     )
+
+
+def _with_metadata(
+    plan: ConnectPlan, *, finish: Finish = lambda relation, _: relation
+) -> ConnectPlan:
+    """The plan with `_metadata` of files carried to where it is named.
+
+    Args:
+        finish: The last change to the plan's relation, with what its leaves read.
+    """
+    relation, sources = with_metadata_carried(plan.relation, plan.sources, location=plan.location)
+    plain = replace(plan, relation=finish(plan.relation, plan.sources))
     if not any(isinstance(source, TableRead) and source.metadata for source in sources):
         return plain
-    relation = marked(relation, sources, found.places)
-    return replace(plan, relation=relation, sources=sources, plain=plain)
+    return replace(plan, relation=finish(relation, sources), sources=sources, plain=plain)
 
 
 def _source(
@@ -238,8 +265,9 @@ def stream_names(binder: Binder, read: TableRead) -> tuple[str, ...]:
 class _Binding:
     """One binding of a plan, the plans of its views included."""
 
-    def __init__(self, binder: Binder, input_relation: InputRelation) -> None:
+    def __init__(self, binder: Binder, input_relation: InputRelation, *, marks_state: bool) -> None:
         self._binder = binder
+        self._marks_state = marks_state
         self._found: dict[TableRead, Input] = {}
         self._input_relation = input_relation
         self._number = 0
@@ -291,7 +319,11 @@ class _Binding:
         relation.common.CopyFrom(leaf.common)
         root = relation.with_relations.root
         root.sql.CopyFrom(leaf.sql)
-        root.sql.query = analysis.bound(names, columns=self._star_columns(analysis))
+        root.sql.query = analysis.bound(
+            names,
+            columns=self._star_columns(analysis),
+            for_streaming=not self._marks_state,
+        )
         for name, read in zip(names, analysis.reads, strict=True):
             reference = relation.with_relations.references.add()
             self._plan_number += 1

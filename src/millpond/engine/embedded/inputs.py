@@ -10,8 +10,8 @@ from typing import Any, assert_never
 from urllib.parse import quote
 
 from pyspark.sql.connect import proto
-from pyspark.sql.types import StructType
 
+from millpond.engine.connect.messages import empty_relation
 from millpond.engine.protocol import DeltaInput, EmptyInput, Input, ParquetInput, PlanInput
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=+-]+\Z")
@@ -78,13 +78,6 @@ def parquet_relation(source: ParquetInput) -> Any:
     reader.format = "parquet"
     reader.schema = source.schema.json()
     reader.paths.extend(file_url(Path(file)) for file in source.files)
-    return relation
-
-
-def empty_relation(schema: StructType) -> Any:
-    """No rows of a schema."""
-    relation = proto.Relation()
-    relation.local_relation.schema = schema.json()
     return relation
 
 

@@ -10,15 +10,15 @@ from pyspark.sql.connect import proto
 from pyspark.sql.types import StructType
 
 from millpond.definitions import Expectation
-from millpond.engine.connect.failures import analysing, running
-from millpond.engine.connect.plan import ConnectPlan
-from millpond.engine.embedded.columns import (
+from millpond.engine.connect.columns import (
     HELPER_COLUMNS,
     check_not_reserved,
     check_unique,
     sequence_expression,
     with_helper_columns,
 )
+from millpond.engine.connect.failures import analysing, running
+from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.embedded.inputs import file_url
 from millpond.engine.protocol import SEQUENCE_COLUMN, StagedBatch
 

@@ -83,18 +83,23 @@ class TextAnalysis:
         return is_star and not any(items[0].args.values()) and is_plain
 
     def bound(
-        self, names: Sequence[str], *, columns: Mapping[int, Sequence[str]] | None = None
+        self,
+        names: Sequence[str],
+        *,
+        columns: Mapping[int, Sequence[str]] | None = None,
+        for_streaming: bool = False,
     ) -> str:
         """The text with the n-th name in the place of the n-th table.
 
         Args:
             columns: By a table's number, the columns that a star gives, where that is not all.
+            for_streaming: Whether it is for an engine that knows streams, and their watermarks.
         """
         text = bound_text(
             self.source.text,
             self.references,
             names,
-            without=_extras(self.findings),
+            without=_options(self.findings) if for_streaming else _extras(self.findings),
             tree=self.tree,
             edits=[
                 *lateral_edits(self.outline),
@@ -256,6 +261,8 @@ def _without_window(text: str, found: Outline) -> str:
 
 def _extras(findings: Findings) -> list[tuple[int, int]]:
     """Clauses that are millpond's to follow, and no part of what the engine reads."""
-    return [(options.start, options.end) for options in findings.options] + list(
-        findings.watermarks
-    )
+    return [*_options(findings), *findings.watermarks]
+
+
+def _options(findings: Findings) -> list[tuple[int, int]]:
+    return [(options.start, options.end) for options in findings.options]

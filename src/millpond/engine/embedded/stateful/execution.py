@@ -31,7 +31,7 @@ from millpond.engine.connect.cuts import Cut, cut_of, without_cuts
 from millpond.engine.connect.early_filters import filter_early
 from millpond.engine.connect.expressions import called, named
 from millpond.engine.connect.failures import analysing, running
-from millpond.engine.connect.messages import input_relations
+from millpond.engine.connect.messages import empty_relation, input_relations
 from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.connect.scope import (
     ROW_COLUMN,
@@ -41,7 +41,7 @@ from millpond.engine.connect.scope import (
     own_plan_id,
     scope_of,
 )
-from millpond.engine.embedded.inputs import empty_relation, parquet_relation
+from millpond.engine.embedded.inputs import parquet_relation
 from millpond.engine.embedded.planning import check_planned
 from millpond.engine.embedded.staging import write_parquet
 from millpond.engine.embedded.stateful.descriptions import Description, described

@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError
 from millpond.definitions import Expectation
 from millpond.engine.connect.expressions import named, text_expression
 from millpond.engine.connect.failures import Subject, analysis_error, message_of
-from millpond.engine.embedded.inputs import empty_relation
+from millpond.engine.connect.messages import empty_relation
 from millpond.engine.shapes.functions import GENERATORS, kind_of_function
 from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.parsing import parse_query

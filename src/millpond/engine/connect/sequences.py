@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from millpond.engine.connect.expectations import problem_of_text
 from millpond.engine.connect.messages import own_expressions
-from millpond.engine.embedded.expectations import problem_of_text
 from millpond.engine.shapes.functions import GENERATORS, kind_of_function
 from millpond.errors.engine import InvalidSequenceError
 
