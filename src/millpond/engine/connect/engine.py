@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from millpond.engine.connect.plan import ConnectPlan
+    from millpond.engine.connect.sessions import Sessions
 
 _QUERY = SourceLocation("<query>", 1, 1)
 
@@ -48,17 +49,36 @@ class ConnectEngine(ABC):
 
     Args:
         url: Of the server, `sc://host:port`.
+        configuration: Settings that every session gets, and `spark.conf.get` tells.
         catalog: Default catalog for names in queries that say none.
         schema: Default schema, likewise.
         computes_state: Whether operators with state over streams are computed here, each batch,
             and not by the server.
+        retries: PySpark's policies for a server that does not answer; `None` for its own.
+
+    Raises:
+        EngineConfigurationError: The server refuses a setting.
     """
 
-    def __init__(self, url: str, *, catalog: str, schema: str, computes_state: bool) -> None:
+    # Sessions are opened last, and may fail to.
+    _session: Any = None
+    _sessions: Sessions | None = None
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        configuration: Mapping[str, str] | None,
+        catalog: str,
+        schema: str,
+        computes_state: bool,
+        retries: Sequence[Any] | None,
+    ) -> None:
         from millpond.engine.connect import call_sites
         from millpond.engine.connect.functions import RegisteredFunctions
         from millpond.engine.connect.guard import DefinitionGuard
         from millpond.engine.connect.session import PipelineSession
+        from millpond.engine.connect.sessions import Sessions, settings_of
 
         call_sites.watch()
         self._catalog = catalog
@@ -72,16 +92,39 @@ class ConnectEngine(ABC):
             lambda plan, root: self.resolved(plan, root)[0],
             marks_state=computes_state,
         )
-        self._session: Any = PipelineSession(url, guard=self._guard, functions=self._functions)
+        settings = settings_of(configuration)
+        self._sessions = Sessions(url, settings, self._functions, retries=retries)
+        self._sessions.client()
+        self._session = PipelineSession(
+            url, guard=self._guard, functions=self._functions, retries=retries
+        )
+        self._session.client.set_all(settings)
 
     @property
     def session(self) -> SparkSession:
         """The session that source files see as `spark`."""
         return self._session
 
-    @abstractmethod
-    def client(self, spark_conf: Mapping[str, str] | None = None) -> Any:
-        """A client of a session of the engine's own, with these settings beside the pipeline's."""
+    def client(self, spark_conf: Mapping[str, str] | None = None, *, owner: str = "") -> Any:
+        """A client of a session of the engine's own, with these settings beside the pipeline's.
+
+        Args:
+            owner: Who has the session for itself, if anybody.
+        """
+        assert self._sessions is not None
+        return self._sessions.client(spark_conf, owner=owner)
+
+    def interrupt(self) -> None:
+        """Cancel the queries that run now; each fails in the thread that waits for it."""
+        if self._sessions is not None:
+            self._sessions.interrupt()
+
+    def close(self) -> None:
+        """End all sessions."""
+        if self._session is not None:
+            self._session.client.close()
+        if self._sessions is not None:
+            self._sessions.close()
 
     @abstractmethod
     def relation(self, source: Input) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql.connect.client import SparkConnectClient
@@ -36,11 +37,18 @@ class PipelineSession(SparkSession):
     """A Spark session in which plans can be built and analysed, and functions registered."""
 
     def __init__(
-        self, connection: str, *, guard: DefinitionGuard, functions: RegisteredFunctions
+        self,
+        connection: str,
+        *,
+        guard: DefinitionGuard,
+        functions: RegisteredFunctions,
+        retries: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(connection)
         self._client.close()
         self._client: PipelineClient = PipelineClient(connection, guard=guard, functions=functions)
+        if retries is not None:
+            self._client.set_retry_policies(list(retries))
         self._session_id = self._client._session_id  # noqa: SLF001 - as SparkSession does
         self.release_session_on_close = False
 

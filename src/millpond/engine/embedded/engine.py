@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Expectation
 from millpond.engine.connect.engine import ConnectEngine, own_plan
-from millpond.engine.embedded.server import (
-    DEFAULT_CONFIGURATION,
-    NO_RETRIES,
-    Server,
-    Sessions,
-    check_time_zone,
-)
+from millpond.engine.embedded.server import Server
 from millpond.engine.protocol import (
     Binder,
     Input,
@@ -58,27 +52,25 @@ class EmbeddedEngine(ConnectEngine):
         catalog: str = DEFAULT_CATALOG,
         schema: str = DEFAULT_SCHEMA,
     ) -> None:
-        settings = {**DEFAULT_CONFIGURATION, **(configuration or {})}
-        check_time_zone(settings)
         self._closed = False
         self._server = _started_beside(_import_connect)
-        super().__init__(self._server.url, catalog=catalog, schema=schema, computes_state=True)
+        atexit.register(self.close)
         from millpond.engine.embedded.inputs import Inputs
 
-        atexit.register(self.close)
         self._inputs = Inputs()
-        self._sessions = Sessions(self._server.url, settings, self._functions)
-        self._session.client.set_retry_policies(NO_RETRIES)
         try:
-            self._sessions.client()
-            self._session.client.set_all(settings)
+            super().__init__(
+                self._server.url,
+                configuration=configuration,
+                catalog=catalog,
+                schema=schema,
+                computes_state=True,
+                # The server lives in this process: once it does not answer, it is gone.
+                retries=[],
+            )
         except BaseException:
             self.close()
             raise
-
-    def client(self, spark_conf: Mapping[str, str] | None = None) -> Any:
-        """A client of a session of the engine's own, with these settings beside the pipeline's."""
-        return self._sessions.client(spark_conf)
 
     def relation(self, source: Input) -> Any:
         """What stands in a plan for an input that is no plan."""
@@ -149,18 +141,13 @@ class EmbeddedEngine(ConnectEngine):
             sequence_by=sequence_by,
         )
 
-    def interrupt(self) -> None:
-        """Cancel the queries that run now; each fails in the thread that waits for it."""
-        self._sessions.interrupt()
-
     def close(self) -> None:
         """End all sessions and the server. Closing twice is as good as once."""
         if self._closed:
             return
         self._closed = True
         atexit.unregister(self.close)
-        self._session.client.close()
-        self._sessions.close()
+        super().close()
         self._server.stop()
         self._inputs.close()
 

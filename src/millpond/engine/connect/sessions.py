@@ -1,0 +1,123 @@
+"""Sessions of an engine's own on a Spark Connect server: one for each set of settings."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pyspark.errors import PySparkException
+from pyspark.sql.connect import proto
+from pyspark.sql.connect.client import SparkConnectClient
+
+from millpond.engine.connect.functions import RegisteredFunctions
+from millpond.errors.engine import EngineConfigurationError
+
+TIME_ZONE = "spark.sql.session.timeZone"
+DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}
+_OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?\Z")
+
+
+class Sessions:
+    """The engine's own sessions: one for each set of settings that flows ask for.
+
+    Settings belong to a session, so flows that run at the same time with different ones must not
+    share it.
+
+    Args:
+        retries: PySpark's policies for a server that does not answer; `None` for its own.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        configuration: Mapping[str, str],
+        functions: RegisteredFunctions,
+        *,
+        retries: Sequence[Any] | None = None,
+    ) -> None:
+        self._url = url
+        self._configuration = configuration
+        self._functions = functions
+        self._retries = retries
+        self._clients: dict[tuple[str, frozenset[tuple[str, str]]], tuple[Any, int]] = {}
+        self._lock = threading.Lock()
+
+    def client(self, spark_conf: Mapping[str, str] | None = None, *, owner: str = "") -> Any:
+        """A client of a session with the pipeline's configuration and `spark_conf`.
+
+        Args:
+            owner: Who has the session for itself, if anybody.
+
+        Raises:
+            EngineConfigurationError: The engine refuses a setting.
+        """
+        settings = frozenset((spark_conf or {}).items())
+        wanted = (owner, settings)
+        with self._lock:
+            client, known = self._clients.get(wanted) or (self._open(settings), 0)
+            # Kept before functions are taught, so that it is closed even if one can't be.
+            self._clients[wanted] = (client, known)
+            self._clients[wanted] = (client, self._functions.teach(client, known))
+        return client
+
+    def interrupt(self) -> None:
+        """Cancel what runs in any of the sessions."""
+        with self._lock:
+            clients = [client for client, _ in self._clients.values()]
+        for client in clients:
+            # A session in which nothing runs, or which is gone, has nothing to cancel.
+            with suppress(PySparkException):
+                client.interrupt_all()
+
+    def close(self) -> None:
+        with self._lock:
+            for client, _ in self._clients.values():
+                client.close()
+            self._clients.clear()
+
+    def _open(self, spark_conf: frozenset[tuple[str, str]]) -> Any:
+        check_time_zone(dict(spark_conf))
+        client = SparkConnectClient(self._url)
+        if self._retries is not None:
+            client.set_retry_policies(list(self._retries))
+        for key, value in {**self._configuration, **dict(spark_conf)}.items():
+            pair = proto.KeyValue(key=key, value=value)
+            setting = proto.ConfigRequest.Set(pairs=[pair])
+            try:
+                client.config(proto.ConfigRequest.Operation(set=setting))
+            except PySparkException as error:
+                client.close()
+                raise EngineConfigurationError.of(key, value, str(error)) from error
+        return client
+
+
+def settings_of(configuration: Mapping[str, str] | None) -> dict[str, str]:
+    """What every session of a pipeline is given.
+
+    Raises:
+        EngineConfigurationError: A setting can't be.
+    """
+    settings = {**DEFAULT_CONFIGURATION, **(configuration or {})}
+    check_time_zone(settings)
+    return settings
+
+
+def check_time_zone(settings: Mapping[str, str]) -> None:
+    """Raise for a time zone that there is none of. Sail would take any text for UTC.
+
+    Raises:
+        EngineConfigurationError: The time zone is no region and no offset.
+    """
+    zone = settings.get(TIME_ZONE, "UTC")
+    if _OFFSET.match(zone):
+        return
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise EngineConfigurationError.of(
+            TIME_ZONE, zone, "there is no such time zone; write one such as Europe/Berlin or UTC"
+        ) from error
