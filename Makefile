@@ -3,24 +3,34 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SPARK := .build/spark/venv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit docs spark-answers bench format lock clean
+.PHONY: help setup demo test check unit docs spark-answers spark spark-stop spark-ready bench format lock clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
+# $(call environment,FOLDER,FILE): make an environment of what a file of locked requirements names.
+define environment
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+  || { echo "millpond needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+@# Debian keeps what puts pip into an environment in a package of its own, python3-venv.
+$(PYTHON) -m venv $(1) >/dev/null || $(PYTHON) -m venv --without-pip --clear $(1)
+@echo "Installing into $(1) what $(2) names"
+@$(call pip,$(1)) install --quiet --require-hashes -r $(2)
+endef
+pip = pip="$(1)/bin/python -m pip"; $$pip --version >/dev/null 2>&1 \
+  || pip="$(PYTHON) -m pip --python $(1)/bin/python"; $$pip
+
 $(READY): pyproject.toml requirements/lock.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "millpond needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
-	@# Debian keeps what puts pip into an environment in a package of its own, python3-venv.
-	$(PYTHON) -m venv $(VENV) >/dev/null || $(PYTHON) -m venv --without-pip --clear $(VENV)
-	@echo "Installing into $(VENV) what requirements/lock.txt names"
-	@pip="$(BIN)/python -m pip"; $$pip --version >/dev/null 2>&1 \
-	  || pip="$(PYTHON) -m pip --python $(BIN)/python"; \
-	$$pip install --quiet --require-hashes -r requirements/lock.txt \
-	  && $$pip install --quiet --no-deps --no-build-isolation -e .
+	$(call environment,$(VENV),requirements/lock.txt)
+	@$(call pip,$(VENV)) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(SPARK)/.ready: requirements/spark.txt
+	$(call environment,$(SPARK),requirements/spark.txt)
 	@touch $@
 
 setup: $(READY)  ## Install millpond and its development tools into .venv.
@@ -36,13 +46,22 @@ check: $(READY)  ## Linter, format, types, and that imports point one way.
 	$(BIN)/mypy
 	$(BIN)/python scripts/check_layers.py
 
-unit: $(READY)  ## All tests.
-	@sh scripts/kafka_broker.sh
+unit: $(READY) spark-ready  ## All tests.
+	@sh scripts/jars.sh kafka
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 docs: $(READY)  ## Write the pages that are generated: error classes and the command line.
 	$(BIN)/python scripts/error_reference.py
 	$(BIN)/python scripts/command_reference.py
+
+spark: spark-ready  ## Start a Spark Connect server with Delta Lake; MILLPOND_SPARK_PORT, _WORKERS.
+	@$(PYTHON) scripts/spark/server.py start
+
+spark-stop:  ## Stop it.
+	@$(PYTHON) scripts/spark/server.py stop
+
+spark-ready: $(SPARK)/.ready  ## Install Spark and Delta Lake into .build/spark; brings Maven and Java.
+	@sh scripts/jars.sh spark
 
 spark-answers:  ## Ask Apache Spark anew what the tests of query shapes expect; needs Java 17.
 	$(PYTHON) tests/shapes/record_spark_answers.py
@@ -54,11 +73,12 @@ format: $(READY)  ## Format the code and apply the linter's safe fixes.
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-lock: $(READY)  ## Write requirements/lock.txt anew from lock.in.
+lock: $(READY)  ## Write requirements/*.txt anew from the *.in beside them.
 	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
-	  --no-header --no-emit-index-url --no-emit-trusted-host \
-	  --output-file requirements/lock.txt requirements/lock.in
+	for name in lock spark; do $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
+	  --allow-unsafe --strip-extras --no-header \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --output-file requirements/$$name.txt requirements/$$name.in || exit 1; done
 
 clean:  ## Remove everything that the other targets made.
 	rm -rf $(VENV) .build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,4 +1,4 @@
-"""A broker of Kafka of its own for tests: the real one, as scripts/kafka_broker.sh fetched it."""
+"""A broker of Kafka of its own for tests: the real one, as scripts/jars.sh fetched it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Broker:
     @classmethod
     def start(cls, folder: Path) -> Broker:
         if not JARS.is_dir():
-            raise RuntimeError("the broker is missing: run sh scripts/kafka_broker.sh")
+            raise RuntimeError("the broker is missing: run sh scripts/jars.sh kafka")
         ports = dict(zip(("open", "login", "control"), free_ports(3), strict=True))
         settings = folder / "server.properties"
         settings.write_text(
