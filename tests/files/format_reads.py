@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from millpond.delta import connect
 from millpond.files.formats import format_of
-from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
+from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
 from millpond.files.formats.duckdb_types import spark_type
 from millpond.files.options import FileOptions, ParseMode
 
@@ -61,6 +62,14 @@ def struct(columns: str) -> StructType:
     return schema
 
 
+def _rows(
+    connection: duckdb.DuckDBPyConnection, selection: Selection
+) -> tuple[Selection, list[dict[str, Any]]]:
+    cursor = connection.execute(f"SELECT * FROM ({selection.sql})")
+    names = [column[0] for column in cursor.description]
+    return selection, [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 def read(
     format: str,  # noqa: A002 - what users call it
     paths: Path | Sequence[Path],
@@ -77,9 +86,7 @@ def read(
         else:
             schema = struct(columns)
         selection = reader.select(files, given, schema, connection=connection, folder=folder)
-        cursor = connection.execute(f"SELECT * FROM ({selection.sql})")
-        names = [column[0] for column in cursor.description]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        selection, rows = selection.taken(partial(_rows, connection))
     rescued = [row.pop(RESCUED) for row in rows]
     indexes = [row.pop(FILE_INDEX, 0) for row in rows]
     assert all(list(row) == schema.names for row in rows)

@@ -40,7 +40,7 @@ from millpond.errors.file_formats import (
     UnsupportedFormatOptionError,
     ValueTooLongError,
 )
-from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
+from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
 from millpond.files.formats.csv import CsvFormat
 from millpond.files.formats.csv_options import csv_options
 from millpond.files.formats.csv_survey import survey
@@ -99,6 +99,9 @@ class Reader:
         selection = CsvFormat().select(
             files, chosen, columns, connection=self.connection, folder=self.folder
         )
+        return selection.taken(self._rows)
+
+    def _rows(self, selection: Selection) -> list[dict[str, Any]]:
         self.sql = selection.sql
         self.new_columns = selection.new_columns
         found = self.connection.execute(selection.sql)
@@ -234,7 +237,7 @@ def test_a_path_may_have_any_characters(reader: Reader) -> None:
         connection=reader.connection,
         folder=folder,
     )
-    rows = reader.connection.execute(selection.sql).fetchall()
+    rows = selection.taken(lambda taken: reader.connection.execute(taken.sql).fetchall())
     assert sorted(rows) == [(2, "x", 0, None), (3, None, 1, None)]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from millpond.errors.file_formats import FileUnreadableError
 from millpond.files.columns import FileColumns, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
-from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile
+from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
 from millpond.files.formats.casts import cast_sql
 from millpond.files.listed_file import ListedFile
 from millpond.files.metadata import METADATA_COLUMN
@@ -27,6 +29,7 @@ from millpond.files.partitions import partition_values
 from millpond.files.stores import stat
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
     from pyspark.sql.types import StructField, StructType
 
 _STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
@@ -106,7 +109,7 @@ class _Group:
                 continue
             if now is None:
                 self._found.missing.append(file.uri)
-            elif now != file:
+            elif not file.is_same_version(now):
                 self._found.changed.append(now)
             else:
                 yield file
@@ -154,22 +157,32 @@ class _Group:
         scratch = self._folder / uuid.uuid4().hex
         scratch.mkdir()
         local = [content for _, content in contents]
+        files = [file for file, _ in contents]
         with cursor([content.path for content in local]) as connection:
             selection = self._format.select(
                 local, self._options, self._columns.inside, connection=connection, folder=scratch
             )
-            new_columns = self._lacking(selection.new_columns)
-            if new_columns.fields and self._options.evolution in _STOPPING:
-                if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
-                    waiting = self._found.new_columns or new_columns
-                    check_count(united(united(self._columns.inside, waiting), new_columns))
-                return [], new_columns
+            return selection.taken(partial(self._copied, files, connection))
+
+    def _copied(
+        self, files: Sequence[ListedFile], connection: DuckDBPyConnection, selection: Selection
+    ) -> tuple[list[WrittenFile], StructType | None]:
+        new_columns = self._lacking(selection.new_columns)
+        if new_columns.fields and self._options.evolution in _STOPPING:
+            if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
+                waiting = self._found.new_columns or new_columns
+                check_count(united(united(self._columns.inside, waiting), new_columns))
+            return [], new_columns
+        folder = self._folder / uuid.uuid4().hex
+        folder.mkdir()
+        try:
             written = copy_to_files(
-                connection,
-                self._select(selection.sql, [file for file, _ in contents]),
-                self._folder,
-                compression=_COMPRESSION,
+                connection, self._select(selection.sql, files), folder, compression=_COMPRESSION
             )
+        except BaseException:
+            # What was written until then takes room.
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return [file for file, _ in written if file.rows], None
 
     def _lacking(self, found: StructType) -> StructType:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyspark.sql.types import StructType
 
     from millpond.files.options import FileOptions
+
+T = TypeVar("T")
 
 # A JSON object of what did not fit, by column, as text; NULL where all did.
 RESCUED = "__millpond_rescued"
@@ -46,10 +48,25 @@ class Selection:
             index of the row's file among those given, a BIGINT. It is run once.
         new_columns: The columns that the files hold and that were not asked for, with the types
             that inference gives them.
+        otherwise: How to read if the SQL fails with `duckdb.InvalidInputException`, where that may
+            be no fault of the files. A format may hope that they are regular, and look at them
+            closely only if they are not.
     """
 
     sql: str
     new_columns: StructType
+    otherwise: Callable[[], Selection] | None = None
+
+    def taken(self, take: Callable[[Selection], T]) -> T:
+        """What `take` makes of the rows, by whichever SQL does not fail."""
+        import duckdb
+
+        try:
+            return take(self)
+        except duckdb.InvalidInputException:
+            if self.otherwise is None:
+                raise
+        return take(self.otherwise())
 
 
 class Format(Protocol):

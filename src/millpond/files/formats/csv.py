@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +22,8 @@ from millpond.files.formats.csv_inference import column_names, column_types
 from millpond.files.formats.csv_options import CsvOptions, csv_options
 from millpond.files.formats.csv_survey import CsvFile, survey
 from millpond.files.formats.csv_tables import CsvTable, tables
+from millpond.files.formats.csv_tokens import line_end
+from millpond.files.formats.text_lines import lines_of
 from millpond.files.options import EvolutionMode, FileOptions, ParseMode
 
 if TYPE_CHECKING:
@@ -45,20 +50,15 @@ class CsvFormat:
         folder: Path,
     ) -> StructType:
         """The columns of some files together; see `Format.infer`."""
-        import duckdb
         from pyspark.sql.types import StringType, StructField, StructType
 
         csv = csv_options(options)
-        found = _sample(files, csv, connection=connection, folder=folder)
+        sample = survey(_sample(files, csv, folder=folder), csv)
+        found = list(tables(sample, csv, connection=connection, folder=folder))
         names = column_names(found, csv)
         kinds: dict[str, DataType] = {}
         if options.infer_types:
-            try:
-                kinds = column_types(found, names, csv, connection=connection)
-            except duckdb.InvalidInputException:
-                # DuckDB reads ahead: this time it met a row behind the sample that it can't read.
-                found = _sample(files, csv, connection=connection, folder=folder, is_detailed=True)
-                kinds = column_types(found, names, csv, connection=connection)
+            kinds = column_types(found, names, csv, connection=connection)
         return StructType([StructField(name, kinds.get(name, StringType())) for name in names])
 
     def select(
@@ -71,6 +71,8 @@ class CsvFormat:
         folder: Path,
     ) -> Selection:
         """How to read some files with given columns; see `Format.select`."""
+        import duckdb
+
         csv = csv_options(options)
         wanted = Wanted(columns, options.rescued_column is not None, options.mode, csv)
         _check_types(wanted)
@@ -79,67 +81,89 @@ class CsvFormat:
         surveyed = survey(files, csv, counts_values=exact)
         if csv.checks_header:
             _check_headers(surveyed, wanted)
-        found = list(
-            _tables(surveyed, wanted, connection=connection, folder=folder, detailed=names_lines)
+        read = partial(
+            tables,
+            options=csv,
+            connection=connection,
+            folder=folder,
+            least_width=len(wanted.data),
+            keeps_text=wanted.has_corrupt_record,
         )
-        if options.mode is ParseMode.FAIL_FAST:
-            _fail_fast(found, files, wanted, connection)
-        typed = [TypedTable(table, wanted) for table in found]
-        index = [FILE_INDEX] if len(files) > 1 else []
-        names = [quote(field.name) for field in columns.fields]
-        rows = " UNION ALL ".join(table.sql() for table in typed) or _no_rows(columns)
-        return Selection(
-            sql=f"SELECT {', '.join([*names, *index, RESCUED])} FROM ({rows})",
-            new_columns=_new_columns(typed, found, options, csv, connection=connection),
-        )
+        selected = partial(_selected, files, options, wanted, connection=connection)
+        if names_lines:
+            found = list(_detailed(read(surveyed), wanted, connection, read))
+            if options.mode is ParseMode.FAIL_FAST:
+                _fail_fast(found, files, wanted, connection)
+            return selected(found)
+        untried = list(read(surveyed, is_tried=False))
+
+        def tried() -> Selection:
+            """The same where DuckDB fails at some of the files."""
+            return selected(
+                [
+                    table
+                    for one in untried
+                    for table in ([one] if one.is_detailed else read(one.files))
+                ]
+            )
+
+        try:
+            return replace(selected(untried), otherwise=tried)
+        except duckdb.InvalidInputException:
+            return tried()
 
 
-def _tables(
-    files: Sequence[CsvFile],
+def _selected(
+    files: Sequence[LocalFile],
+    options: FileOptions,
     wanted: Wanted,
+    found: Sequence[CsvTable],
     *,
     connection: DuckDBPyConnection,
-    folder: Path,
-    detailed: bool,
-) -> Iterator[CsvTable]:
-    """The texts of all files; if asked for, those with malformed rows in detail."""
-    read = partial(
-        tables,
-        options=wanted.options,
-        connection=connection,
-        folder=folder,
-        least_width=len(wanted.data),
-        keeps_text=wanted.has_corrupt_record,
+) -> Selection:
+    """The rows of some tables together."""
+    typed = [TypedTable(table, wanted) for table in found]
+    index = [FILE_INDEX] if len(files) > 1 else []
+    names = [quote(field.name) for field in wanted.columns.fields]
+    rows = " UNION ALL ".join(table.sql() for table in typed) or _no_rows(wanted.columns)
+    return Selection(
+        sql=f"SELECT {', '.join([*names, *index, RESCUED])} FROM ({rows})",
+        new_columns=_new_columns(typed, found, options, wanted.options, connection=connection),
     )
-    for table in read(files):
-        if detailed and not table.is_detailed and _malformed(table, wanted, connection):
+
+
+def _detailed(
+    found: Iterable[CsvTable],
+    wanted: Wanted,
+    connection: DuckDBPyConnection,
+    read: Callable[..., Iterator[CsvTable]],
+) -> Iterator[CsvTable]:
+    """Some tables, those with malformed rows in detail."""
+    for table in found:
+        if not table.is_detailed and _malformed(table, wanted, connection):
             yield from read(table.files, is_detailed=True)
         else:
             yield table
 
 
 def _sample(
-    files: Sequence[LocalFile],
-    options: CsvOptions,
-    *,
-    connection: DuckDBPyConnection,
-    folder: Path,
-    is_detailed: bool = False,
-) -> list[CsvTable]:
-    """The texts of some of the files; those of large ones in part."""
-    sampled = list(files[:_SAMPLE_FILES])
-    size = sum(file.path.stat().st_size for file in sampled)
-    rows = max(_SAMPLE_ROWS_OF_A_FILE, _SAMPLE_ROWS // max(1, len(sampled)))
-    return list(
-        tables(
-            survey(sampled, options),
-            options,
-            connection=connection,
-            folder=folder,
-            is_detailed=is_detailed,
-            sample_rows=rows if size > _SAMPLE_BYTES else None,
-        )
-    )
+    files: Sequence[LocalFile], options: CsvOptions, *, folder: Path
+) -> Sequence[LocalFile]:
+    """Some of the files; of large ones their first rows, as files of their own."""
+    sampled = files[:_SAMPLE_FILES]
+    if sum(file.path.stat().st_size for file in sampled) <= _SAMPLE_BYTES:
+        return sampled
+    rows = max(_SAMPLE_ROWS_OF_A_FILE, _SAMPLE_ROWS // len(sampled))
+    return [_head(file, rows, options, folder=folder) for file in sampled]
+
+
+def _head(file: LocalFile, rows: int, options: CsvOptions, *, folder: Path) -> LocalFile:
+    path = folder / f"head-{uuid.uuid4().hex}"
+    end = line_end(options)
+    lines = islice(lines_of(file, options.line_separator), options.skip_rows + 1 + rows)
+    with path.open("w", encoding="utf-8", newline="") as head:
+        head.writelines(line + end for line in lines)
+    return replace(file, path=path)
 
 
 def _check_types(wanted: Wanted) -> None:

@@ -138,7 +138,7 @@ class TypedTable:
         needed = [place.position for place in self._places]
         if self._wanted.rescues:
             needed += self.unasked
-        texts = [f"{self._text(position)} AS v{position}" for position in sorted(needed)]
+        texts = [f"c{position} AS v{position}" for position in sorted(needed)]
         detail = [WIDTH, LINE, EXTRA, RAW] if self._table.is_detailed else []
         values = [
             f"{cast_sql(place.text, place.field.dataType, formats=self._options.formats)} "
@@ -147,9 +147,6 @@ class TypedTable:
         ]
         inner = f"SELECT {', '.join([*texts, FILE_INDEX, *detail])} FROM ({self._table.sql})"
         return f"SELECT {', '.join(['*', *values])} FROM ({inner})"
-
-    def _text(self, position: int) -> str:
-        return text_of(f"c{position}", self._options)
 
     def _expected_width(self) -> int:
         if self._options.by_position:
@@ -190,14 +187,6 @@ class TypedTable:
             f"CASE WHEN {' OR '.join(conditions)} "
             f"THEN '{{' || concat_ws(',', {', '.join(parts)}) || '}}' END"
         )
-
-
-def text_of(column: str, options: CsvOptions) -> str:
-    """What the text of a column means: NULL, or the empty value, or itself."""
-    text = column
-    if options.empty_value:
-        text = f"CASE WHEN {text} = '' THEN {literal(options.empty_value)} ELSE {text} END"
-    return f"nullif({text}, {literal(options.null_value)})"
 
 
 def _key(name: str) -> str:

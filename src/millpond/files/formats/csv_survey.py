@@ -11,7 +11,7 @@ from millpond.files.formats.base import LocalFile
 from millpond.files.formats.csv_options import CsvOptions
 from millpond.files.formats.csv_records import Record, records
 
-_CHUNK_BYTES = 4 * 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 # DuckDB takes separators of so many bytes at most.
 _MAX_SEPARATOR_BYTES = 4
 _OVERLAP_BYTES = 16
@@ -48,23 +48,24 @@ def unnamed(position: int) -> str:
 def survey(
     files: Sequence[LocalFile], options: CsvOptions, *, counts_values: bool = False
 ) -> list[CsvFile]:
-    """What the beginnings of files say; files without any row are left out.
+    """What files say that are looked at, but not read; those without any row are left out.
 
     Args:
         counts_values: Whether a row with an empty value too many differs from one without.
     """
+    scan = _Scan(options, counts_values=counts_values) if _may_be_regular(options) else None
     found = []
     for index, file in enumerate(files):
         first = next(records(file, options), None)
         if first is not None:
-            found.append(_surveyed(index, file, first, options, counts_values=counts_values))
+            found.append(_surveyed(index, file, first, options, scan))
     return found
 
 
 def _surveyed(
-    index: int, file: LocalFile, first: Record, options: CsvOptions, *, counts_values: bool
+    index: int, file: LocalFile, first: Record, options: CsvOptions, scan: _Scan | None
 ) -> CsvFile:
-    has_quotes, is_regular = _facts(file.path, options, counts_values=counts_values)
+    has_quotes, is_regular = scan.facts(file.path) if scan is not None else (True, False)
     return CsvFile(
         index=index,
         content=file,
@@ -94,32 +95,54 @@ def unique_names(values: Sequence[str | None], options: CsvOptions) -> tuple[str
     return tuple(names)
 
 
-def _facts(path: Path, options: CsvOptions, *, counts_values: bool) -> tuple[bool, bool]:
-    """Whether a file has quotes, and whether DuckDB may be tried on it."""
-    if not _may_be_regular(options):
-        return True, False
-    separator = options.separator.encode()
-    quote, escape = options.quote.encode(), options.escape.encode()
-    is_escaped = bool(escape) and escape != quote
-    spaced_quote = re.compile(rb"(?:\A|[\r\n]|" + re.escape(separator) + rb")[ \t]+" + quote)
-    # DuckDB takes no notice of a separator at the end of a line whose values are all there.
-    open_end = re.compile(re.escape(separator) + rb"(?:\r?\n|\Z)")
-    has_quotes = False
-    is_regular = True
-    with path.open("rb") as stream:
-        before = b""
-        while is_regular and (chunk := stream.read(_CHUNK_BYTES)):
-            part = before + chunk
-            has_quotes = has_quotes or (bool(quote) and quote in chunk)
-            is_regular = not (
-                _has_carriage_returns(part)
-                or _has_long_line(part)
-                or (counts_values and open_end.search(part))
-                or (has_quotes and is_escaped and escape in part)
-                or (has_quotes and spaced_quote.search(part))
-            )
-            before = chunk[-_OVERLAP_BYTES:]
-    return has_quotes, is_regular and not before.endswith(b"\r")
+class _Scan:
+    """Looks through files for what DuckDB reads otherwise than Spark.
+
+    All go through the same memory: new memory for each part takes longer than to look at it.
+    """
+
+    def __init__(self, options: CsvOptions, *, counts_values: bool) -> None:
+        separator = re.escape(options.separator.encode())
+        self._quote = options.quote.encode()
+        self._escape = b"" if options.escape == options.quote else options.escape.encode()
+        # DuckDB takes no notice of a separator at the end of a line whose values are all there.
+        self._open_end = re.compile(separator + rb"(?:\r?\n|\Z)") if counts_values else None
+        begin, end = rb"(?:\A|[\r\n]|" + separator + rb")", rb"(?:\Z|[\r\n]|" + separator + rb")"
+        self._spaced_quote = re.compile(begin + rb"[ \t]+" + self._quote)
+        # DuckDB does not trim, and afterwards nobody knows which values had quotes.
+        trimmed = [begin + rb"[\0- ]"] if options.trims_left else []
+        trimmed += [rb"[\0- ]" + end] if options.trims_right else []
+        self._trimmed = re.compile(rb"|".join(trimmed)) if trimmed else None
+        self._room = bytearray(_OVERLAP_BYTES + _CHUNK_BYTES)
+
+    def facts(self, path: Path) -> tuple[bool, bool]:
+        """Whether a file has quotes, and whether DuckDB may be tried on it."""
+        room = self._room
+        has_quotes = has_spaces = False
+        known = 0
+        with path.open("rb") as stream, memoryview(room) as view:
+            while read := stream.readinto(view[known : known + _CHUNK_BYTES]):
+                end = known + read
+                if self._quote and not has_quotes:
+                    has_quotes = room.find(self._quote, known, end) >= 0
+                if self._trimmed and not has_spaces:
+                    has_spaces = self._trimmed.search(room, 0, end) is not None
+                if (
+                    _has_carriage_returns(room, end)
+                    or _has_long_line(room, end)
+                    or (self._open_end and self._open_end.search(room, 0, end))
+                    or (has_quotes and (has_spaces or self._is_odd(end)))
+                ):
+                    return has_quotes, False
+                known = min(_OVERLAP_BYTES, end)
+                room[:known] = room[end - known : end]
+        return has_quotes, not room.endswith(b"\r", 0, known)
+
+    def _is_odd(self, end: int) -> bool:
+        """Whether escapes, or spaces before quotes, are in a part that has quotes."""
+        room = self._room
+        has_escapes = bool(self._escape) and room.find(self._escape, 0, end) >= 0
+        return has_escapes or self._spaced_quote.search(room, 0, end) is not None
 
 
 def _may_be_regular(options: CsvOptions) -> bool:
@@ -135,16 +158,18 @@ def _may_be_regular(options: CsvOptions) -> bool:
     )
 
 
-def _has_carriage_returns(part: bytes) -> bool:
+def _has_carriage_returns(room: bytearray, end: int) -> bool:
     """Whether some stand alone, other than at the end of what is known so far."""
-    if b"\r" not in part:
-        return False
-    return part.count(b"\r") - part.endswith(b"\r") != part.count(b"\r\n")
+    count = room.count(b"\r", 0, end)
+    return count - room.endswith(b"\r", 0, end) != room.count(b"\r\n", 0, end) if count else False
 
 
-def _has_long_line(part: bytes) -> bool:
-    """Whether a line may be longer than DuckDB reads, which would drop it without a word."""
+def _has_long_line(room: bytearray, end: int) -> bool:
+    """Whether a line may be longer than DuckDB reads, which would drop it without a word.
+
+    Of a line of 2,000,000 bytes, DuckDB's limit, one part has so many that it is seen.
+    """
     return any(
-        part.find(b"\n", begin, begin + _LONG_LINE_BYTES) < 0
-        for begin in range(0, len(part) - _LONG_LINE_BYTES, _LONG_LINE_BYTES)
+        room.find(b"\n", begin, begin + _LONG_LINE_BYTES) < 0
+        for begin in range(0, end - _LONG_LINE_BYTES, _LONG_LINE_BYTES)
     )

@@ -10,7 +10,6 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,6 @@ from millpond.files.formats.file_sql import file_index_sql, paths_sql
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_SAMPLED_PARTS = 20
 _FLUSH_ROWS = 20_000
 _FLUSH_CHARACTERS = 8 * 1024 * 1024
 
@@ -41,10 +39,11 @@ class CsvTable:
     """The texts of files that have the same columns.
 
     Attributes:
-        sql: A SELECT of `c0` and so on, VARCHAR, and `FILE_INDEX`. A text is NULL where nothing
-            is written and empty where quotes are. If `is_detailed`, also `EXTRA`: the values
-            beyond, the inside of a JSON object; `WIDTH`: how many values there are in all; `LINE`;
-            and `RAW`, the text of the row.
+        sql: A SELECT of `c0` and so on, VARCHAR, and `FILE_INDEX`. A text is NULL where it means
+            that. If `is_detailed`, also `EXTRA`: the values beyond, the inside of a JSON object;
+            `WIDTH`: how many values there are in all; `LINE`; and `RAW`, the text of the row.
+            Else it is DuckDB that reads the files, and if it can't, or takes rows for others than
+            Spark does, the query fails with `duckdb.InvalidInputException`.
         width: How many such columns there are.
         names: The columns of the header, or `None`.
         files: Those that it is of.
@@ -68,16 +67,17 @@ def tables(
     folder: Path,
     least_width: int = 0,
     is_detailed: bool = False,
+    is_tried: bool = True,
     keeps_text: bool = False,
-    sample_rows: int | None = None,
 ) -> Iterator[CsvTable]:
     """The texts of files, those with the same columns together.
 
     Args:
         least_width: So many columns there are at least where files do not name them.
         is_detailed: Whether all tables must be.
+        is_tried: Whether files that DuckDB can't read are found before, which takes one more read
+            of all; else the query of a table may fail.
         keeps_text: Whether detailed tables have `RAW`; else it is NULL.
-        sample_rows: So many rows of a file are enough, if given.
     """
     groups: dict[tuple[object, ...], list[CsvFile]] = {}
     for file in files:
@@ -87,12 +87,11 @@ def tables(
         regular: list[CsvFile] = []
         irregular = group
         if group[0].is_regular and not is_detailed:
-            regular, irregular = _tried(group, options, connection, sample_rows)
-        # A limit on the rows of all files takes those of the first: samples are of some at a time.
-        parts = _SAMPLED_PARTS if sample_rows is not None else 1
-        size = -(-len(regular) // parts) or 1
-        for first in range(0, len(regular), size):
-            yield _read_by_duckdb(regular[first : first + size], options, sample_rows)
+            regular, irregular = group, []
+            if is_tried:
+                regular, irregular = _tried(group, options, connection)
+        if regular:
+            yield _read_by_duckdb(regular, options)
         if irregular:
             yield _taken_apart(
                 irregular,
@@ -100,7 +99,6 @@ def tables(
                 folder=folder,
                 least_width=least_width,
                 keeps_text=keeps_text,
-                sample_rows=sample_rows,
             )
 
 
@@ -108,16 +106,15 @@ def _tried(
     files: list[CsvFile],
     options: CsvOptions,
     connection: DuckDBPyConnection,
-    sample_rows: int | None,
 ) -> tuple[list[CsvFile], list[CsvFile]]:
     """Which files DuckDB can read, and which it can't."""
-    if _is_readable(files, options, connection, sample_rows):
+    if _is_readable(files, options, connection):
         return files, []
     if len(files) == 1:
         return [], files
     half = len(files) // 2
-    first = _tried(files[:half], options, connection, sample_rows)
-    second = _tried(files[half:], options, connection, sample_rows)
+    first = _tried(files[:half], options, connection)
+    second = _tried(files[half:], options, connection)
     return first[0] + second[0], first[1] + second[1]
 
 
@@ -125,46 +122,41 @@ def _is_readable(
     files: list[CsvFile],
     options: CsvOptions,
     connection: DuckDBPyConnection,
-    sample_rows: int | None,
 ) -> bool:
-    """Whether DuckDB reads all rows, and as Spark does: a line is a row, if that was asked for."""
+    """Whether DuckDB reads all rows, and as Spark does."""
     import duckdb
 
-    table = _read_by_duckdb(files, options, sample_rows)
-    columns = [f"c{position}" for position in range(table.width)]
-    counts = ", ".join(f"count({column})" for column in columns)
-    broken = "false"
-    if files[0].has_quotes:
-        ends = "'[\\r\\n]'" if not options.multi_line else "'\\r'"
-        broken = "bool_or(" + " OR ".join(
-            f"coalesce(regexp_matches({column}, {ends}), false)" for column in columns
-        )
-        broken += ")"
+    table = _read_by_duckdb(files, options)
+    counts = ", ".join(f"count(c{position})" for position in range(table.width))
     try:
-        row = connection.execute(f"SELECT {broken}, {counts} FROM ({table.sql})").fetchall()[0]
+        connection.execute(f"SELECT {counts} FROM ({table.sql})").fetchall()
     except duckdb.InvalidInputException:
         return False
-    return not row[0]
+    return True
 
 
-def _read_by_duckdb(
-    files: Sequence[CsvFile], options: CsvOptions, sample_rows: int | None
-) -> CsvTable:
+def _read_by_duckdb(files: Sequence[CsvFile], options: CsvOptions) -> CsvTable:
     first = files[0]
     columns = ", ".join(f"'c{position}': 'VARCHAR'" for position in range(first.width))
     paths = paths_sql(file.content.path for file in files)
     # Without quotes in the files DuckDB need not look for them.
     quote = options.quote if first.has_quotes else ""
     escape = options.escape if first.has_quotes else ""
-    names = ", ".join(_texts(options, first.width, trims=not first.has_quotes))
-    limit = f" LIMIT {sample_rows * len(files)}" if sample_rows is not None else ""
+    # Where nothing but the empty text is NULL, DuckDB sees to that itself.
+    is_plain = not (options.null_value or options.empty_value)
+    names = ", ".join(
+        _shown(text, position, options, is_plain=is_plain)
+        for position, text in enumerate(_texts(options, first.width, trims=not first.has_quotes))
+    )
+    rows = f" WHERE {_one_line(first.width, options)}" if first.has_quotes else ""
     index = file_index_sql([file.index for file in files])
     sql = (
         f"SELECT {names}, {index} AS {FILE_INDEX} FROM read_csv({paths}, "
         f"auto_detect = false, columns = {{{columns}}}, header = false, skip = {first.skip}, "
         f"delim = {literal(options.separator)}, quote = {literal(quote)}, "
         f"escape = {literal(escape)}, strict_mode = true, nullstr = '', "
-        f"allow_quoted_nulls = false, compression = 'none', hive_partitioning = false){limit}"
+        f"allow_quoted_nulls = {is_plain}, compression = 'none', hive_partitioning = false)"
+        f"{rows}"
     )
     return CsvTable(sql, first.width, first.names, is_detailed=False, files=tuple(files))
 
@@ -177,7 +169,26 @@ def _texts(options: CsvOptions, width: int, *, trims: bool) -> Iterator[str]:
             text = f"ltrim({text}, {spaces})"
         if trims and options.trims_right:
             text = f"rtrim({text}, {spaces})"
-        yield text if text == f"c{position}" else f"nullif({text}, '') AS c{position}"
+        yield text if text == f"c{position}" else f"nullif({text}, '')"
+
+
+def _shown(text: str, position: int, options: CsvOptions, *, is_plain: bool = False) -> str:
+    """What the text of a column means, NULL, or the empty value, or itself, by its name."""
+    column = f"c{position}"
+    if not is_plain:
+        if options.empty_value:
+            text = f"CASE WHEN {text} = '' THEN {literal(options.empty_value)} ELSE {text} END"
+        text = f"nullif({text}, {literal(options.null_value)})"
+    return text if text == column else f"{text} AS {column}"
+
+
+def _one_line(width: int, options: CsvOptions) -> str:
+    """A condition that holds for all rows, or fails: a line is a row, if that was asked for."""
+    ends = ["chr(13)"] if options.multi_line else ["chr(10)", "chr(13)"]
+    goes_on = " OR ".join(
+        f"contains(c{position}, {end})" for position in range(width) for end in ends
+    )
+    return f"CASE WHEN {goes_on} THEN error('a row goes on in the next line') ELSE true END"
 
 
 def _taken_apart(
@@ -187,7 +198,6 @@ def _taken_apart(
     folder: Path,
     least_width: int,
     keeps_text: bool,
-    sample_rows: int | None,
 ) -> CsvTable:
     """The texts of files, taken apart here."""
     import pyarrow as pa
@@ -208,19 +218,23 @@ def _taken_apart(
     )
     path = folder / f"rows-{uuid.uuid4().hex}.parquet"
     with pq.ParquetWriter(path, schema, compression="snappy") as writer:
-        for rows in _chunks(files, options, width, sample_rows):
+        for rows in _chunks(files, options, width):
             if not keeps_text:
                 rows[-1] = (None,) * len(rows[-1])
             arrays = [
                 pa.array(column, kind) for column, kind in zip(rows, schema.types, strict=True)
             ]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-    sql = f"SELECT * FROM read_parquet({paths_sql([path])}, hive_partitioning = false)"
+    shown = [_shown(f"c{position}", position, options) for position in range(width)]
+    sql = (
+        f"SELECT {', '.join([*shown, FILE_INDEX, WIDTH, LINE, EXTRA, RAW])} "
+        f"FROM read_parquet({paths_sql([path])}, hive_partitioning = false)"
+    )
     return CsvTable(sql, width, names, is_detailed=True, files=tuple(files))
 
 
 def _chunks(
-    files: Sequence[CsvFile], options: CsvOptions, width: int, sample_rows: int | None
+    files: Sequence[CsvFile], options: CsvOptions, width: int
 ) -> Iterator[list[Sequence[Any]]]:
     """The rows of files in parts, column by column."""
     values: list[list[str | None]] = []
@@ -230,7 +244,7 @@ def _chunks(
         rows = records(file.content, options)
         if options.header:
             next(rows, None)
-        for record in islice(rows, sample_rows):
+        for record in rows:
             values.append(_padded(record.values, width))
             beside.append(
                 (
