@@ -13,6 +13,7 @@ from urllib.parse import quote
 from millpond.engine.embedded import EmbeddedEngine
 from millpond.errors import MillpondError
 from millpond.runner import Project, UpdateResult, dry_run, run_query, run_update
+from millpond.runner.embedded import EmbeddedRuntime
 from millpond.storage import LocalStore, Store
 from tests.pipeline_folder import PipelineFolder
 
@@ -55,27 +56,21 @@ class DyingStore(LocalStore):
         self._write("remove", *arguments)
 
 
-class SharedEngine:
-    """An engine that several updates use in turn."""
-
-    def __init__(self, engine: EmbeddedEngine) -> None:
-        self._engine = engine
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
+class SharedRuntime(EmbeddedRuntime):
+    """A runtime whose engine several updates use in turn."""
 
     def close(self) -> None:
-        """It is closed by who made it."""
+        """The engine is closed by who made it."""
 
 
 @dataclass(frozen=True)
 class ProjectOnEngine(Project):
     """A project whose updates share an engine."""
 
-    engine: Any = None
+    engine: EmbeddedEngine | None = None
 
-    def start_engine(self) -> Any:
-        return SharedEngine(self.engine)
+    def start_runtime(self) -> SharedRuntime:
+        return SharedRuntime(self.spec, layout=self.layout, store=self.store, engine=self.engine)
 
 
 def on_engine(project: Project, engine: EmbeddedEngine) -> ProjectOnEngine:

@@ -10,11 +10,18 @@ from millpond.graph.resolved import (
     stream_key,
 )
 from millpond.graph.resolver import resolve
+from millpond.graph.stored_tables import (
+    FolderTables,
+    StoredTable,
+    StoredTables,
+    folder_of,
+)
 
 __all__ = [
     "Catalog",
     "ExternalSource",
     "ExternalSources",
+    "FolderTables",
     "Follower",
     "Graph",
     "PipelineSource",
@@ -22,7 +29,10 @@ __all__ = [
     "ResolvedFlow",
     "Source",
     "StoredSource",
+    "StoredTable",
+    "StoredTables",
     "StreamRead",
+    "folder_of",
     "resolve",
     "stream_key",
 ]

@@ -5,20 +5,14 @@ Reads no data. Whether a found dataset can be read is for its reader to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import unquote, urlparse
 
-from millpond import samples
 from millpond.definitions import Dataset, DatasetKind, Pipeline
-from millpond.delta import Table
 from millpond.engine.protocol import TableRead
 from millpond.errors.graph import NotADeltaTableError, TableNotFoundError
+from millpond.graph.stored_tables import EVENT_LOG_NAME, StoredTable, StoredTables
 from millpond.names import TableName, resolve_name
-from millpond.storage import Layout
-
-EVENT_LOG_NAME = "event_log"
 
 
 @dataclass(frozen=True)
@@ -41,30 +35,21 @@ class StoredSource:
     """
 
     name: str
-    path: Path
+    table: StoredTable
 
 
 Source = PipelineSource | StoredSource
 
 
 class Catalog:
-    """Looks names up: views first, then the pipeline's tables, samples, tables in the storage."""
+    """Looks names up: views first, then the pipeline's tables, then those that are stored."""
 
     def __init__(
-        self,
-        pipeline: Pipeline,
-        *,
-        layout: Layout,
-        catalog: str,
-        schema: str,
-        root: Path,
-        configuration: Mapping[str, str],
+        self, pipeline: Pipeline, tables: StoredTables, *, catalog: str, schema: str
     ) -> None:
-        self._layout = layout
+        self._tables = tables
         self._catalog = catalog
         self._schema = schema
-        self._root = root
-        self._configuration = configuration
         self._datasets = {dataset.name.key: dataset for dataset in pipeline.datasets}
         self._views = {
             dataset.name.table.lower(): dataset
@@ -72,22 +57,22 @@ class Catalog:
             if dataset.kind is DatasetKind.TEMPORARY_VIEW
         }
 
-    def table_path(self, dataset: Dataset) -> Path:
-        """The folder of a stored dataset."""
-        return self._path(dataset.path) if dataset.path else self._layout.table(dataset.name)
+    def table(self, dataset: Dataset) -> StoredTable:
+        """The table of a stored dataset."""
+        return self._tables.of(dataset)
 
-    def stored_path(self, source: PipelineSource, read: TableRead, *, reader: str) -> Path:
-        """The folder of a dataset's table, which must be there.
+    def stored_table(self, source: PipelineSource, read: TableRead, *, reader: str) -> StoredTable:
+        """The table of a stored dataset, which must be there.
 
         Raises:
             TableNotFoundError: The dataset was never refreshed.
         """
-        path = self.table_path(source.dataset)
-        if not Table(path).exists():
+        table = self.table(source.dataset)
+        if not table.exists():
             raise TableNotFoundError.from_unrefreshed(
                 source.name, reader=reader, where=read.location
             )
-        return path
+        return table
 
     def name(self, text: str) -> TableName:
         """The full name for a name that a user gave on the command line."""
@@ -110,10 +95,10 @@ class Catalog:
             NotADeltaTableError: No table at the location.
         """
         if read.path is not None:
-            path = self._path(read.path)
-            if not Table(path).exists():
+            table = self._tables.at(read.path)
+            if not table.exists():
                 raise NotADeltaTableError.from_path(read.path, reader=reader, where=read.location)
-            return self._own_table_at(path) or StoredSource(str(path), path)
+            return self._own_table(table) or StoredSource(table.place, table)
         return self._find_name(read, reader=reader)
 
     def _find_name(self, read: TableRead, *, reader: str) -> Source:
@@ -124,31 +109,19 @@ class Catalog:
         full = TableName(*(catalog, schema, "")[: 3 - len(read.name)], *read.name[-3:])
         if dataset := self._datasets.get(full.key):
             return PipelineSource(dataset)
-        sample = samples.locate(
-            full.parts,
-            layout=self._layout,
-            configuration=self._configuration,
-            where=read.location,
-        )
-        if sample is not None:
-            return StoredSource(str(full), sample)
-        stored = self._layout.table(full)
-        if Table(stored).exists():
+        stored = self._tables.named(full, read)
+        if stored is not None:
             return StoredSource(str(full), stored)
-        if read.name[-1].lower() == EVENT_LOG_NAME and Table(self._layout.events).exists():
-            return StoredSource(EVENT_LOG_NAME, self._layout.events)
+        log = self._tables.event_log() if read.name[-1].lower() == EVENT_LOG_NAME else None
+        if log is not None:
+            return StoredSource(EVENT_LOG_NAME, log)
         raise TableNotFoundError.from_read(
             str(full), reader=reader, known=self.known_names(), where=read.location
         )
 
-    def _own_table_at(self, path: Path) -> PipelineSource | None:
+    def _own_table(self, table: StoredTable) -> PipelineSource | None:
         """A dataset read by its location must still run before its reader."""
         for dataset in self._datasets.values():
-            if dataset.kind.is_stored and self.table_path(dataset).resolve() == path.resolve():
+            if dataset.kind.is_stored and self.table(dataset).is_same(table):
                 return PipelineSource(dataset)
         return None
-
-    def _path(self, text: str) -> Path:
-        location = urlparse(text)
-        path = Path(unquote(location.path)) if location.scheme == "file" else Path(text)
-        return path if path.is_absolute() else self._root / path

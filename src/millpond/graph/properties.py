@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset
-from millpond.delta import Metadata, check_definition
+from millpond.delta import Metadata
 from millpond.errors import MillpondError
 from millpond.errors.graph import ReservedTablePropertyError
 from millpond.graph.empty_files import SETTING
+from millpond.graph.stored_tables import StoredTable
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -42,7 +42,7 @@ def kept(dataset: Dataset) -> dict[str, str]:
     }
 
 
-def check(dataset: Dataset, schema: StructType, path: Path) -> list[MillpondError]:
+def check(dataset: Dataset, schema: StructType, table: StoredTable) -> list[MillpondError]:
     """What no table that millpond makes can have."""
     problems: list[MillpondError] = [
         ReservedTablePropertyError.from_property(str(dataset.name), key, where=dataset.location)
@@ -55,7 +55,7 @@ def check(dataset: Dataset, schema: StructType, path: Path) -> list[MillpondErro
         id="", schema=schema, partition_columns=columns, configuration=kept(dataset)
     )
     try:
-        check_definition(path, metadata)
+        table.check(metadata)
     except MillpondError as problem:
         problem.where = problem.where or dataset.location
         problems.append(problem)

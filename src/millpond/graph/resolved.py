@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, Flow, FlowKind
 from millpond.engine.protocol import PlanInput, QueryPlan, StateDescription, TableRead
 from millpond.graph.external import ExternalSource, ReadKey
+from millpond.graph.stored_tables import StoredTable
 from millpond.names import TableName
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ Key = tuple[str, ...]
 StreamKey = tuple[Hashable, ...]
 
 
-def stream_key(read: TableRead, path: Path | None) -> StreamKey:
+def stream_key(read: TableRead, table: StoredTable | None) -> StreamKey:
     """What tells a stream from the other streams of a query.
 
     Args:
-        path: Folder of the table that is read, `None` where it is none.
+        table: The table that is read, `None` where it is none.
     """
-    return (str(path), ReadKey.of(read))
+    return (None if table is None else table.place, ReadKey.of(read))
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class StreamRead:
         source: Stable name within the flow: the table's name, with a number where the flow reads
             it with other options, too.
         key: What the reads of the stream have in common, and those of others don't.
-        path: Folder of the Delta table; `None` for what is no table.
+        table: The table; `None` for what is none.
         options: Reader options, keys in lower case.
         external: What it is where it is no table.
         read: The read of it, likewise.
@@ -47,7 +47,7 @@ class StreamRead:
     source: str
     key: StreamKey
     options: Mapping[str, str]
-    path: Path | None = None
+    table: StoredTable | None = None
     external: ExternalSource | None = None
     read: TableRead | None = None
     views: tuple[str, ...] = ()
@@ -109,13 +109,13 @@ class ResolvedDataset:
 
     Attributes:
         schema: The columns its table gets; for a view the query's.
-        path: The folder of its table, or `None` for a view.
+        table: Its table, or `None` for a view.
     """
 
     dataset: Dataset
     schema: StructType
     flows: tuple[ResolvedFlow, ...]
-    path: Path | None
+    table: StoredTable | None
 
     @property
     def name(self) -> TableName:

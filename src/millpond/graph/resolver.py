@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from millpond.definitions import Dataset, DatasetKind, Flow, FlowKind, Language, Pipeline
-from millpond.delta import Table
 from millpond.engine.protocol import (
     EmptyInput,
     Engine,
@@ -135,10 +134,10 @@ class _Resolver:
             flow.kind is FlowKind.MATERIALIZED_VIEW for flow in flows
         ):
             dataset = dataclasses.replace(dataset, kind=DatasetKind.MATERIALIZED_VIEW)
-        path = self._catalog.table_path(dataset) if dataset.kind.is_stored else None
+        table = self._catalog.table(dataset) if dataset.kind.is_stored else None
         existing = None
-        if dataset.kind is DatasetKind.STREAMING_TABLE and path and Table(path).exists():
-            existing = Table(path).snapshot().metadata.schema
+        if dataset.kind is DatasetKind.STREAMING_TABLE and table and table.exists():
+            existing = table.columns()
         try:
             schema = schemas.table_schema(dataset, flows, existing=existing, engine=self._engine)
         except MillpondError as problem:
@@ -148,12 +147,12 @@ class _Resolver:
             problems.extend(schemas.check_declared(dataset, flow, schema))
             problems.extend(expectations.check(dataset, flow, self._engine))
         problems.extend(schemas.check_columns(dataset, schema))
-        if path is not None and not problems:
-            problems.extend(properties.check(dataset, schema, path))
+        if table is not None and not problems:
+            problems.extend(properties.check(dataset, schema, table))
         self.problems.extend(problems)
         if problems:
             return None
-        return ResolvedDataset(dataset=dataset, schema=schema, flows=flows, path=path)
+        return ResolvedDataset(dataset=dataset, schema=schema, flows=flows, table=table)
 
     def _resolve_flow(self, flow: Flow, dataset: Dataset) -> ResolvedFlow:
         anew = self._begins_anew()
@@ -221,10 +220,9 @@ class _Resolver:
         """The input that is enough to analyse a query: the columns of what it reads."""
         source = self._catalog.find(read, reader=reader)
         if isinstance(source, StoredSource):
-            metadata = Table(source.path).snapshot().metadata
             # A table that is read by its path may be moved.
-            name = source.name if read.path is None else metadata.id
-            return EmptyInput(metadata.schema, name)
+            name = source.name if read.path is None else source.table.id()
+            return EmptyInput(source.table.columns(), name)
         found = self._upstream(source.dataset, read)
         if found.dataset.kind.is_stored:
             return EmptyInput(found.schema, source.name)
@@ -287,13 +285,13 @@ class _Resolver:
                         streams[stream.key] = _together(streams.get(stream.key), stream)
                     continue
                 upstream.add(found.key)
-                path = self._catalog.table_path(found.dataset)
+                table = self._catalog.table(found.dataset)
             else:
-                path = source.path
+                table = source.table
             if read.streaming:
                 DeltaReadOptions.parse(read.options, where=read.location)
-                key = stream_key(read, path)
-                streams[key] = StreamRead(source.name, key, read.options, path=path)
+                key = stream_key(read, table)
+                streams[key] = StreamRead(source.name, key, read.options, table=table)
         return _named(streams.values()), tuple(inputs), frozenset(upstream)
 
     def _through(

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from millpond.definitions import DatasetKind
-from millpond.delta import Table
-from millpond.engine.protocol import Input, TableRead
 from millpond.errors import MillpondError
 from millpond.events import Event, EventLog
 from millpond.events.selection import select_update
-from millpond.graph import PipelineSource
-from millpond.runner.inputs import table_input
-from millpond.runner.project import LoadedProject, Project, load
-from millpond.storage import Store
+from millpond.graph import ResolvedDataset
+from millpond.runner.project import Project, load
+from millpond.runner.runtime import Runtime, TableState
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-_READER = "The query"
 
 
 @dataclass(frozen=True)
@@ -35,7 +26,7 @@ class TableInfo:
         flow: Kinds of the flows that feed it, such as `REPLACE_USING`.
         rows: Rows of its table, or `None` for a view and before the first update.
         version: Version of its Delta table, likewise.
-        location: Folder of its table, or `None` for a view.
+        location: Where its table is, or `None` for a view.
     """
 
     name: str
@@ -48,20 +39,13 @@ class TableInfo:
 
 def list_tables(project: Project) -> tuple[list[TableInfo], tuple[MillpondError, ...]]:
     """Every dataset of the pipeline that can be resolved, and the problems of the others."""
-    engine = project.start_engine()
+    runtime = project.start_runtime()
     try:
-        loaded = load(project, engine)
+        loaded = load(project, runtime)
+        found = [_info(dataset, runtime) for dataset in loaded.resolved.graph.datasets.values()]
     finally:
-        engine.close()
-    return [
-        _table_info(
-            str(found.name),
-            found.dataset.kind,
-            ", ".join(sorted({str(flow.kind) for flow in found.flows})),
-            found.path,
-        )
-        for found in loaded.graph.datasets.values()
-    ], loaded.problems
+        runtime.close()
+    return found, loaded.problems
 
 
 def run_query(project: Project, sql: str) -> pa.Table:
@@ -70,18 +54,11 @@ def run_query(project: Project, sql: str) -> pa.Table:
     Raises:
         MillpondError: The text is no query, or names what does not exist.
     """
-    engine = project.start_engine()
+    runtime = project.start_runtime()
     try:
-        loaded = load(project, engine)
-
-        with TemporaryDirectory(prefix="millpond-query-") as folder:
-
-            def bind(read: TableRead) -> Input:
-                return _bind(loaded, read, folder=Path(folder), store=project.store)
-
-            return engine.query(sql, bind, catalog=project.spec.catalog, schema=project.spec.schema)
+        return runtime.query(sql, load(project, runtime).resolved)
     finally:
-        engine.close()
+        runtime.close()
 
 
 def read_events(project: Project, update: str | None = None) -> list[Event]:
@@ -89,31 +66,14 @@ def read_events(project: Project, update: str | None = None) -> list[Event]:
     return select_update(EventLog(project.layout.events, project.store).read(), update)
 
 
-def _bind(loaded: LoadedProject, read: TableRead, *, folder: Path, store: Store) -> Input:
-    if read.format is not None:
-        own = folder / uuid.uuid4().hex
-        external = loaded.external.find(read, reader=_READER)
-        return external.rows(folder=own, has_metadata=read.metadata)
-    source = loaded.catalog.find(read, reader=_READER)
-    if not isinstance(source, PipelineSource):
-        return table_input(source.path, read, folder=folder, store=store)
-    found = loaded.graph.datasets.get(source.dataset.name.key)
-    if found is not None and not found.dataset.kind.is_stored:
-        return found.as_input()
-    path = loaded.catalog.stored_path(source, read, reader=_READER)
-    return table_input(path, read, folder=folder, store=store)
-
-
-def _table_info(name: str, kind: DatasetKind, flow: str, path: Path | None) -> TableInfo:
-    rows = version = None
-    if path is not None and Table(path).exists():
-        snapshot = Table(path).snapshot()
-        rows, version = snapshot.row_count, snapshot.version
+def _info(found: ResolvedDataset, runtime: Runtime) -> TableInfo:
+    is_stored = found.dataset.kind.is_stored
+    state = runtime.state(found) if is_stored else TableState(None, None, None)
     return TableInfo(
-        name=name,
-        kind=kind,
-        flow=flow,
-        rows=rows,
-        version=version,
-        location=None if path is None else str(path),
+        name=str(found.name),
+        kind=found.dataset.kind,
+        flow=", ".join(sorted({str(flow.kind) for flow in found.flows})),
+        rows=state.rows,
+        version=state.version,
+        location=state.location,
     )

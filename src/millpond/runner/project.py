@@ -1,4 +1,4 @@
-"""An opened pipeline project: its spec, its storage, and the engine once something has to run."""
+"""An opened pipeline project: its spec, its storage, and what its flows run on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Self
 
 from millpond.definitions import Pipeline
-from millpond.engine.protocol import Engine
 from millpond.errors import MillpondError
-from millpond.graph import Catalog, ExternalSources, Graph, resolve
+from millpond.graph import Catalog, resolve
 from millpond.options import check_option
 from millpond.project import Spec, find_spec, load_pipeline, load_spec
+from millpond.runner.runtime import ResolvedPipeline, Runtime
 from millpond.storage import Layout, LocalStore, Store
 
 
@@ -54,25 +54,11 @@ class Project:
         """The same for every update on the same storage."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, self.layout.root.absolute().as_uri()))
 
-    def catalog(self, pipeline: Pipeline) -> Catalog:
-        return Catalog(
-            pipeline,
-            layout=self.layout,
-            catalog=self.spec.catalog,
-            schema=self.spec.schema,
-            root=self.spec.root,
-            configuration=self.spec.configuration,
-        )
+    def start_runtime(self) -> Runtime:
+        """Start what the configuration names. The caller closes it."""
+        from millpond.runner.embedded import EmbeddedRuntime
 
-    def start_engine(self) -> Engine:
-        """Start the engine that the configuration names. The caller closes it."""
-        from millpond.engine.embedded import EmbeddedEngine
-
-        return EmbeddedEngine(
-            configuration=self.spec.configuration,
-            catalog=self.spec.catalog,
-            schema=self.spec.schema,
-        )
+        return EmbeddedRuntime(self.spec, layout=self.layout, store=self.store)
 
 
 @dataclass(frozen=True)
@@ -80,15 +66,13 @@ class LoadedProject:
     """The definitions of a project, resolved as far as they could be."""
 
     pipeline: Pipeline
-    catalog: Catalog
-    external: ExternalSources
-    graph: Graph
+    resolved: ResolvedPipeline
     problems: tuple[MillpondError, ...]
 
 
 def load(
     project: Project,
-    engine: Engine,
+    runtime: Runtime,
     *,
     for_update: bool = False,
     full_refresh: Sequence[str] = (),
@@ -103,21 +87,17 @@ def load(
         full_refresh: Tables that the update will fill anew.
         full_refresh_all: Whether it will fill all tables anew.
     """
-    pipeline, problems = load_pipeline(project.spec, engine.session)
-    catalog = project.catalog(pipeline)
-    external = ExternalSources(
-        engine,
-        layout=project.layout,
-        store=project.store if for_update else None,
-        root=project.spec.root,
-        configuration=project.spec.configuration,
-    )
+    spec = project.spec
+    pipeline, problems = load_pipeline(spec, runtime.engine.session)
+    catalog = Catalog(pipeline, runtime.tables, catalog=spec.catalog, schema=spec.schema)
+    external = runtime.external(keeps_columns=for_update)
     refreshed = {catalog.name(text).key for text in full_refresh}
     graph, found = resolve(
         pipeline,
-        engine,
+        runtime.engine,
         catalog,
         external,
         anew=lambda name: full_refresh_all or name.key in refreshed,
     )
-    return LoadedProject(pipeline, catalog, external, graph, (*problems, *found))
+    resolved = ResolvedPipeline(graph, catalog, external)
+    return LoadedProject(pipeline, resolved, (*problems, *found))

@@ -46,7 +46,7 @@ def select(
     reset = _keys(loaded, full_refresh, option="--full-refresh")
     for key in refreshed & reset:
         raise ConflictingSelectionError.from_dataset(str(_definition_name(loaded, key)))
-    tables = {table.key: table for table in loaded.graph.tables()}
+    tables = {table.key: table for table in loaded.resolved.graph.tables()}
     for key in reset:
         if key in tables and not is_reset_allowed(tables[key]):
             raise ResetNotAllowedError.from_dataset(str(tables[key].name))
@@ -71,7 +71,7 @@ def _keys(loaded: LoadedProject, names: Sequence[str], *, option: str) -> frozen
     }
     keys: set[Key] = set()
     for text in names:
-        key = loaded.catalog.name(text).key
+        key = loaded.resolved.catalog.name(text).key
         if key not in stored:
             raise UnknownDatasetError.from_selection(
                 text, option=option, known=(str(dataset.name) for dataset in stored.values())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from millpond.definitions import DatasetKind, FlowKind
-from millpond.engine.protocol import Engine
+from millpond.definitions import FlowKind
 from millpond.errors import MillpondError
 from millpond.errors.events import EventLogWriteError
+from millpond.errors.graph import TableNotFoundError
 from millpond.events import (
     Event,
     EventLog,
@@ -21,14 +21,12 @@ from millpond.events import (
     Recorder,
     UpdateState,
 )
-from millpond.graph import ResolvedDataset, properties
-from millpond.runner.flow_run import BatchOutcome, FlowRun
-from millpond.runner.inputs import check_upstream
+from millpond.graph import Graph, ResolvedDataset, ResolvedFlow
 from millpond.runner.lock import update_lock
-from millpond.runner.project import LoadedProject, Project, load
+from millpond.runner.project import Project, load
+from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, Runtime
 from millpond.runner.schedule import Schedule, Task
 from millpond.runner.selection import Selection, select
-from millpond.runner.tables import ReadyTable, set_up
 
 Key = tuple[str, ...]
 
@@ -59,11 +57,11 @@ class UpdateResult:
 
 def dry_run(project: Project) -> tuple[MillpondError, ...]:
     """Find everything that can be found without reading data. Writes nothing to the tables."""
-    engine = project.start_engine()
+    runtime = project.start_runtime()
     try:
-        return load(project, engine).problems
+        return load(project, runtime).problems
     finally:
-        engine.close()
+        runtime.close()
 
 
 def run_update(
@@ -132,7 +130,7 @@ class _Update:
     recorder: Recorder
     update_id: str
     results: dict[str, FlowResult] = field(default_factory=dict)
-    ready: dict[Key, ReadyTable] = field(default_factory=dict)
+    checkpoints: dict[Key, Mapping[str, str]] = field(default_factory=dict)
     failed_tables: set[Key] = field(default_factory=set)
 
     def run(
@@ -142,11 +140,11 @@ class _Update:
         # Only the holder of the lock stages batches: what is there is from an update that died.
         store.remove_tree(layout.staging)
         self.recorder.update_progress(UpdateState.INITIALIZING)
-        engine = self.project.start_engine()
+        runtime = self.project.start_runtime()
         try:
             loaded = load(
                 self.project,
-                engine,
+                runtime,
                 for_update=True,
                 full_refresh=full_refresh,
                 full_refresh_all=full_refresh_all,
@@ -163,32 +161,34 @@ class _Update:
                 problems = ExceptionGroup(message, loaded.problems)
                 self.recorder.update_progress(UpdateState.FAILED, error=problems)
                 return UpdateResult(self.update_id, UpdateState.FAILED, problems=loaded.problems)
-            self._record_definitions(loaded)
-            self._set_up_tables(loaded, selection)
-            self._run_flows(loaded, engine)
+            graph = loaded.resolved.graph
+            self._record_definitions(graph, runtime)
+            self._set_up_tables(graph, selection, runtime)
+            self._run_flows(loaded.resolved, runtime)
+            for key in self.checkpoints:
+                runtime.clean_up(graph.datasets[key])
         finally:
-            engine.close()
+            runtime.close()
             store.remove_tree(layout.staging)
-        self._remove_old_checkpoints(loaded)
         state = UpdateState.FAILED if self.failed_tables else UpdateState.COMPLETED
         first = next((result.error for result in self.results.values() if result.error), None)
         self.recorder.update_progress(state, error=first)
         return UpdateResult(self.update_id, state, flows=tuple(self.results.values()))
 
-    def _record_definitions(self, loaded: LoadedProject) -> None:
-        for dataset in loaded.graph.datasets.values():
+    def _record_definitions(self, graph: Graph, runtime: Runtime) -> None:
+        for dataset in graph.datasets.values():
             self.recorder.dataset_definition(
                 dataset.dataset,
                 num_flows=len(dataset.flows),
-                left_out=properties.left_out(dataset.dataset),
+                left_out=runtime.left_out(dataset.dataset),
             )
             for flow in dataset.flows:
                 self.recorder.flow_definition(
                     flow.flow, kind=flow.kind, inputs=flow.inputs, schema_json=flow.schema.json()
                 )
 
-    def _set_up_tables(self, loaded: LoadedProject, selection: Selection) -> None:
-        tables = list(loaded.graph.tables())
+    def _set_up_tables(self, graph: Graph, selection: Selection, runtime: Runtime) -> None:
+        tables = list(graph.tables())
         for dataset in tables:
             if dataset.key not in selection.refresh:
                 for flow in dataset.flows:
@@ -199,43 +199,34 @@ class _Update:
             # update died before the stream's own table was cleared, too.
             for dataset in reversed(tables):
                 if dataset.key in selection.reset:
-                    self._set_up(dataset, reset=True)
+                    self._set_up(dataset, runtime, reset=True)
         self.recorder.update_progress(UpdateState.SETTING_UP_TABLES)
         for dataset in tables:
             if dataset.key in selection.refresh - selection.reset:
-                self._set_up(dataset, reset=False)
+                self._set_up(dataset, runtime, reset=False)
 
-    def _set_up(self, dataset: ResolvedDataset, *, reset: bool) -> None:
+    def _set_up(self, dataset: ResolvedDataset, runtime: Runtime, *, reset: bool) -> None:
         try:
-            self.ready[dataset.key] = set_up(
-                dataset, self.project.store, layout=self.project.layout, reset=reset
-            )
+            self.checkpoints[dataset.key] = runtime.set_up(dataset, reset=reset)
         except Exception as error:  # noqa: BLE001 - the table's own failure; others go on
             self.failed_tables.add(dataset.key)
             for flow in dataset.flows:
                 self._end(Task(flow, dataset), FlowStatus.FAILED, error=error)
 
-    def _run_flows(self, loaded: LoadedProject, engine: Engine) -> None:
+    def _run_flows(self, pipeline: ResolvedPipeline, runtime: Runtime) -> None:
         self.recorder.update_progress(UpdateState.RUNNING)
         tasks = [
             Task(flow, dataset)
-            for dataset in loaded.graph.tables()
-            if dataset.key in self.ready
+            for dataset in pipeline.graph.tables()
+            if dataset.key in self.checkpoints
             for flow in dataset.flows
         ]
         for task in tasks:
             self._progress(task, FlowStatus.QUEUED)
-        stop = threading.Event()
-        shared = FlowRun(
-            engine=engine,
-            graph=loaded.graph,
-            catalog=loaded.catalog,
-            external=loaded.external,
-            layout=self.project.layout,
-            store=self.project.store,
-            configuration=self.project.spec.configuration,
-            staging=self.project.layout.staging / self.update_id,
-            stop=stop,
+        update = RunningUpdate(
+            id=self.update_id,
+            pipeline=pipeline,
+            stop=threading.Event(),
             warn_of_files=lambda task, reasons: self.recorder.files_passed_over(
                 task.flow.name, task.dataset.name, reasons
             ),
@@ -244,8 +235,8 @@ class _Update:
         def run(task: Task) -> None:
             self._progress(task, FlowStatus.STARTING)
             try:
-                check_upstream(task.flow, loaded.graph)
-                for outcome in shared.batches(task, self.ready[task.dataset.key]):
+                check_upstream(task.flow, pipeline.graph)
+                for outcome in runtime.batches(task, update):
                     self._batch(task, outcome)
             except MillpondError as error:
                 error.where = error.where or task.flow.flow.location
@@ -256,8 +247,8 @@ class _Update:
             run,
             self,
             failed=self.failed_tables,
-            stop=stop,
-            interrupt=engine.interrupt,
+            stop=update.stop,
+            interrupt=runtime.engine.interrupt,
         ).run()
 
     def completed(self, task: Task) -> None:
@@ -343,18 +334,15 @@ class _Update:
 
     def _flow_id(self, task: Task) -> str | None:
         """Stable while the flow is incremental, another after a full refresh."""
-        ready = self.ready.get(task.dataset.key)
-        return ready.checkpoints[task.flow.name] if ready else None
+        checkpoints = self.checkpoints.get(task.dataset.key)
+        return checkpoints[task.flow.name] if checkpoints else None
 
-    def _remove_old_checkpoints(self, loaded: LoadedProject) -> None:
-        """Remove checkpoints that no table names any more; a full refresh leaves them behind."""
-        store, layout = self.project.store, self.project.layout
-        for key, ready in self.ready.items():
-            dataset = loaded.graph.datasets[key]
-            if dataset.dataset.kind is not DatasetKind.STREAMING_TABLE:
-                continue
-            for flow, checkpoint_id in ready.checkpoints.items():
-                folder = layout.checkpoint(flow, checkpoint_id).parent
-                for name in store.list(folder):
-                    if name != checkpoint_id:
-                        store.remove_tree(folder / name)
+
+def check_upstream(flow: ResolvedFlow, graph: Graph) -> None:
+    """Raise where the flow reads a table of the pipeline that no update has made yet."""
+    for key in flow.upstream:
+        dataset = graph.datasets[key]
+        if dataset.table is not None and not dataset.table.exists():
+            raise TableNotFoundError.from_unrefreshed(
+                str(dataset.name), reader=flow.name, where=flow.flow.location
+            )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,22 +10,23 @@ from typing import assert_never
 
 from millpond import flows
 from millpond.definitions import FlowKind, SqlQuery
-from millpond.engine.protocol import Engine, Input, ParquetInput, TableRead
+from millpond.engine.embedded import EmbeddedEngine
+from millpond.engine.protocol import Input, ParquetInput, TableRead
 from millpond.errors import MillpondError
 from millpond.errors.runner import StorageNotWritableError
 from millpond.files import ListedFile
-from millpond.flows import NO_SNAPSHOTS, BatchContext, BatchResult, Snapshots
-from millpond.graph import Catalog, ExternalSources, Follower, Graph, ResolvedFlow, StreamRead
+from millpond.flows import NO_SNAPSHOTS, BatchContext, Snapshots
+from millpond.graph import Follower, ResolvedFlow, StreamRead, folder_of
 from millpond.names import path_segment
 from millpond.options import PREFIX, stream_limits
-from millpond.runner.inputs import FlowInputs
+from millpond.runner.embedded.inputs import FlowInputs
+from millpond.runner.embedded.tables import ReadyTable
+from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
-from millpond.runner.tables import ReadyTable
 from millpond.state import BatchState, FlowState
 from millpond.storage import Layout, Store
 from millpond.streaming import (
     Checkpoint,
-    DataSize,
     DeltaSource,
     MicroBatch,
     StreamSource,
@@ -37,38 +37,14 @@ from millpond.streaming.file_source import FileSource
 
 
 @dataclass(frozen=True)
-class BatchOutcome:
-    """What one micro-batch did.
-
-    Attributes:
-        backlog: What the update will still read for this flow.
-    """
-
-    number: int
-    result: BatchResult
-    backlog: DataSize
-
-
-@dataclass(frozen=True)
 class FlowRun:
-    """All that the flows of one update share.
+    """What it takes to run the flows of one update."""
 
-    Attributes:
-        staging: A folder of the update's own; each batch gets one below it.
-        stop: Set to make flows end after the batch that they are at.
-        warn_of_files: Told why a flow passed files over, by their URIs.
-    """
-
-    engine: Engine
-    graph: Graph
-    catalog: Catalog
-    external: ExternalSources
+    update: RunningUpdate
+    engine: EmbeddedEngine
     layout: Layout
     store: Store
     configuration: Mapping[str, str]
-    staging: Path
-    stop: threading.Event
-    warn_of_files: Callable[[Task, Mapping[str, str]], None]
 
     def batches(self, task: Task, ready: ReadyTable) -> Iterator[BatchOutcome]:
         """Run a flow's batches, yielding what each did once it is committed.
@@ -93,7 +69,7 @@ class FlowRun:
             return ready.table.snapshot().app_versions.get(ready.app_id(flow.name))
 
         def apply(batch: MicroBatch) -> BatchOutcome:
-            if self.stop.is_set():
+            if self.update.stop.is_set():
                 raise FlowStoppedError(flow.name)
             if not flow.state:
                 return self._apply(task, ready, batch)
@@ -115,7 +91,7 @@ class FlowRun:
         with ExitStack() as finishing:
             for source in sources.values():
                 if isinstance(source, FileSource) and source.passed_over:
-                    self.warn_of_files(task, source.passed_over)
+                    self.update.warn_of_files(task, source.passed_over)
                 finishing.callback(source.finish)
 
     def _source(
@@ -132,9 +108,8 @@ class FlowRun:
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
             )
             return stream.external.stream(follower)
-        assert stream.path is not None
         return DeltaSource(
-            stream.path,
+            folder_of(stream.table),
             {**stream_limits(self.configuration), **stream.options},
             store=self.store,
             name=stream.source,
@@ -154,7 +129,8 @@ class FlowRun:
         self, task: Task, ready: ReadyTable, batch: MicroBatch, state: BatchState | None = None
     ) -> BatchOutcome:
         flow = task.flow
-        folder = self.staging / f"{path_segment(ready.checkpoints[flow.name])}-{batch.number}"
+        staging = self.layout.staging / self.update.id
+        folder = staging / f"{path_segment(ready.checkpoints[flow.name])}-{batch.number}"
         context = BatchContext(
             table=ready.table,
             table_id=ready.table_id,
@@ -174,9 +150,7 @@ class FlowRun:
                 flow.plan,
                 FlowInputs(
                     flow,
-                    self.graph,
-                    self.catalog,
-                    self.external,
+                    self.update.pipeline,
                     streams,
                     folder=folder / "tables",
                     store=self.store,

@@ -9,17 +9,12 @@ from pathlib import Path
 
 from millpond.delta import Table
 from millpond.engine.protocol import DeltaInput, Input, TableRead
-from millpond.errors.graph import TableNotFoundError
-from millpond.graph import (
-    Catalog,
-    ExternalSources,
-    Graph,
-    PipelineSource,
-    ResolvedFlow,
-    stream_key,
-)
+from millpond.graph import PipelineSource, ResolvedFlow, StoredTable, folder_of, stream_key
+from millpond.runner.runtime import ResolvedPipeline
 from millpond.storage import Store
 from millpond.streaming import rows_input
+
+_READER = "The query"
 
 
 @dataclass(frozen=True)
@@ -32,9 +27,7 @@ class FlowInputs:
     """
 
     flow: ResolvedFlow
-    graph: Graph
-    catalog: Catalog
-    external: ExternalSources
+    pipeline: ResolvedPipeline
     streams: Mapping[str, Input]
     folder: Path
     store: Store
@@ -45,25 +38,56 @@ class FlowInputs:
             if read.streaming:
                 return self._stream(read, None)
             folder = self.folder / uuid.uuid4().hex
-            external = self.external.find(read, reader=self.flow.name)
+            external = self.pipeline.external.find(read, reader=self.flow.name)
             return external.rows(folder=folder, has_metadata=read.metadata)
-        source = self.catalog.find(read, reader=self.flow.name)
+        catalog = self.pipeline.catalog
+        source = catalog.find(read, reader=self.flow.name)
         if isinstance(source, PipelineSource):
-            dataset = self.graph.datasets[source.dataset.name.key]
+            dataset = self.pipeline.graph.datasets[source.dataset.name.key]
             if not dataset.dataset.kind.is_stored:
                 return dataset.as_input()
-            path = self.catalog.table_path(dataset.dataset)
+            table = catalog.table(dataset.dataset)
         else:
-            path = source.path
+            table = source.table
         if not read.streaming:
-            return table_input(path, read, folder=self.folder, store=self.store)
-        return self._stream(read, path)
+            return table_input(folder_of(table), read, folder=self.folder, store=self.store)
+        return self._stream(read, table)
 
-    def _stream(self, read: TableRead, path: Path | None) -> Input:
-        wanted = stream_key(read, path)
+    def _stream(self, read: TableRead, table: StoredTable | None) -> Input:
+        wanted = stream_key(read, table)
         return next(
             self.streams[stream.source] for stream in self.flow.streams if stream.key == wanted
         )
+
+
+@dataclass(frozen=True)
+class UserQueryInputs:
+    """The binder of a user's own query, which reads everything whole.
+
+    Attributes:
+        folder: For files that have to be written for it.
+    """
+
+    pipeline: ResolvedPipeline
+    folder: Path
+    store: Store
+
+    def __call__(self, read: TableRead) -> Input:
+        """Return all that `read` names."""
+        catalog = self.pipeline.catalog
+        if read.format is not None:
+            own = self.folder / uuid.uuid4().hex
+            external = self.pipeline.external.find(read, reader=_READER)
+            return external.rows(folder=own, has_metadata=read.metadata)
+        source = catalog.find(read, reader=_READER)
+        if not isinstance(source, PipelineSource):
+            path = folder_of(source.table)
+            return table_input(path, read, folder=self.folder, store=self.store)
+        found = self.pipeline.graph.datasets.get(source.dataset.name.key)
+        if found is not None and not found.dataset.kind.is_stored:
+            return found.as_input()
+        path = folder_of(catalog.stored_table(source, read, reader=_READER))
+        return table_input(path, read, folder=self.folder, store=self.store)
 
 
 def table_input(path: Path, read: TableRead, *, folder: Path, store: Store) -> Input:
@@ -84,13 +108,3 @@ def table_input(path: Path, read: TableRead, *, folder: Path, store: Store) -> I
         return DeltaInput(str(path), int(asked) if asked.isdecimal() else None)
     files = tuple(snapshot.files.values())
     return rows_input(snapshot, [files], folder=folder / uuid.uuid4().hex, store=store)
-
-
-def check_upstream(flow: ResolvedFlow, graph: Graph) -> None:
-    """Raise where the flow reads a table of the pipeline that no update has made yet."""
-    for key in flow.upstream:
-        dataset = graph.datasets[key]
-        if dataset.path is not None and not Table(dataset.path).exists():
-            raise TableNotFoundError.from_unrefreshed(
-                str(dataset.name), reader=flow.name, where=flow.flow.location
-            )

@@ -22,7 +22,7 @@ from millpond.errors.replace_using import (
     ReplaceUsingSequenceTypeDriftError,
 )
 from millpond.errors.runner import TableReplacedError, TableSchemaChangedError
-from millpond.graph import ResolvedDataset, ResolvedFlow, properties
+from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of, properties
 from millpond.state import FlowState
 from millpond.storage import Layout, Store
 
@@ -57,8 +57,7 @@ def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: boo
     Raises:
         MillpondError: The table, or what its flows keep, can't get there without a full refresh.
     """
-    assert dataset.path is not None
-    table = Table(dataset.path, store)
+    table = Table(folder_of(dataset.table), store)
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
         try:
             metadata = _bring_to_definition(dataset, table, layout=layout, reset=reset)

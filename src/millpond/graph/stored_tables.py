@@ -1,0 +1,140 @@
+"""Tables that are stored, in folders or in the catalog of a server, as resolving sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlparse
+
+from millpond import samples
+from millpond.definitions import Dataset
+from millpond.delta import Metadata, Table, check_definition
+from millpond.engine.protocol import TableRead
+from millpond.names import TableName
+from millpond.storage import Layout
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+EVENT_LOG_NAME = "event_log"
+
+
+class StoredTable(Protocol):
+    """A Delta table, which need not be there yet."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, which tells it from others."""
+        ...
+
+    def exists(self) -> bool: ...
+
+    def is_same(self, other: StoredTable) -> bool:
+        """Whether another is the same table, under whatever name."""
+        ...
+
+    def columns(self) -> StructType:
+        """Its columns, in order."""
+        ...
+
+    def id(self) -> str:
+        """The id in its metadata, which stays when it is moved."""
+        ...
+
+    def check(self, metadata: Metadata) -> None:
+        """Raise for what it can't be made to have."""
+        ...
+
+
+class StoredTables(Protocol):
+    """Finds tables."""
+
+    def of(self, dataset: Dataset) -> StoredTable:
+        """The table of a stored dataset."""
+        ...
+
+    def named(self, name: TableName, read: TableRead) -> StoredTable | None:
+        """The table that a name stands for, if it is there and the pipeline does not define it."""
+        ...
+
+    def event_log(self) -> StoredTable | None:
+        """The event log, once there is one."""
+        ...
+
+    def at(self, path: str) -> StoredTable:
+        """The table at a location."""
+        ...
+
+
+@dataclass(frozen=True)
+class FolderTable:
+    """A table in a folder of this machine."""
+
+    path: Path
+
+    @property
+    def place(self) -> str:
+        return str(self.path)
+
+    def exists(self) -> bool:
+        return Table(self.path).exists()
+
+    def is_same(self, other: StoredTable) -> bool:
+        return isinstance(other, FolderTable) and self.path.resolve() == other.path.resolve()
+
+    def columns(self) -> StructType:
+        return Table(self.path).snapshot().metadata.schema
+
+    def id(self) -> str:
+        return Table(self.path).snapshot().metadata.id
+
+    def check(self, metadata: Metadata) -> None:
+        check_definition(self.path, metadata)
+
+
+@dataclass(frozen=True)
+class FolderTables:
+    """Tables in the storage folder of a pipeline, samples, and those in any other folder.
+
+    Attributes:
+        root: What relative paths start from.
+    """
+
+    layout: Layout
+    root: Path
+    configuration: Mapping[str, str]
+
+    def of(self, dataset: Dataset) -> FolderTable:
+        return self.at(dataset.path) if dataset.path else self._table(dataset.name)
+
+    def named(self, name: TableName, read: TableRead) -> FolderTable | None:
+        sample = samples.locate(
+            name.parts,
+            layout=self.layout,
+            configuration=self.configuration,
+            where=read.location,
+        )
+        if sample is not None:
+            return FolderTable(sample)
+        stored = self._table(name)
+        return stored if stored.exists() else None
+
+    def event_log(self) -> FolderTable | None:
+        log = FolderTable(self.layout.events)
+        return log if log.exists() else None
+
+    def at(self, path: str) -> FolderTable:
+        location = urlparse(path)
+        folder = Path(unquote(location.path)) if location.scheme == "file" else Path(path)
+        return FolderTable(folder if folder.is_absolute() else self.root / folder)
+
+    def _table(self, name: TableName) -> FolderTable:
+        return FolderTable(self.layout.table(name))
+
+
+def folder_of(table: StoredTable | None) -> Path:
+    """The folder of a table that is in one."""
+    assert isinstance(table, FolderTable)
+    return table.path

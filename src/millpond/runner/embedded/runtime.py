@@ -1,0 +1,105 @@
+"""This machine as the place where tables are and flows run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from millpond.definitions import Dataset, DatasetKind
+from millpond.delta import Table
+from millpond.engine.embedded import EmbeddedEngine
+from millpond.graph import (
+    ExternalSources,
+    FolderTables,
+    ResolvedDataset,
+    folder_of,
+    properties,
+)
+from millpond.project import Spec
+from millpond.runner.embedded.flow_run import FlowRun
+from millpond.runner.embedded.inputs import UserQueryInputs
+from millpond.runner.embedded.tables import ReadyTable, set_up
+from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, TableState
+from millpond.runner.schedule import Task
+from millpond.storage import Layout, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Key = tuple[str, ...]
+
+
+class EmbeddedRuntime:
+    """Tables in folders, and Sail in this process.
+
+    Args:
+        engine: One that runs already, or `None` to start one. Closed with the runtime.
+    """
+
+    def __init__(
+        self, spec: Spec, *, layout: Layout, store: Store, engine: EmbeddedEngine | None = None
+    ) -> None:
+        self._spec = spec
+        self._layout = layout
+        self._store = store
+        self._ready: dict[Key, ReadyTable] = {}
+        self.tables = FolderTables(layout, root=spec.root, configuration=spec.configuration)
+        self.engine = engine or EmbeddedEngine(
+            configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
+        )
+
+    def external(self, *, keeps_columns: bool) -> ExternalSources:
+        return ExternalSources(
+            self.engine,
+            layout=self._layout,
+            store=self._store if keeps_columns else None,
+            root=self._spec.root,
+            configuration=self._spec.configuration,
+        )
+
+    def left_out(self, dataset: Dataset) -> tuple[str, ...]:
+        return properties.left_out(dataset)
+
+    def set_up(self, dataset: ResolvedDataset, *, reset: bool) -> Mapping[str, str]:
+        ready = set_up(dataset, self._store, layout=self._layout, reset=reset)
+        self._ready[dataset.key] = ready
+        return ready.checkpoints
+
+    def batches(self, task: Task, update: RunningUpdate) -> Iterator[BatchOutcome]:
+        flow_run = FlowRun(
+            update=update,
+            engine=self.engine,
+            layout=self._layout,
+            store=self._store,
+            configuration=self._spec.configuration,
+        )
+        return flow_run.batches(task, self._ready[task.dataset.key])
+
+    def clean_up(self, dataset: ResolvedDataset) -> None:
+        """Remove checkpoints that no table names any more; a full refresh leaves them behind."""
+        if dataset.dataset.kind is not DatasetKind.STREAMING_TABLE:
+            return
+        for flow, checkpoint_id in self._ready[dataset.key].checkpoints.items():
+            folder = self._layout.checkpoint(flow, checkpoint_id).parent
+            for name in self._store.list(folder):
+                if name != checkpoint_id:
+                    self._store.remove_tree(folder / name)
+
+    def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:
+        with TemporaryDirectory(prefix="millpond-query-") as folder:
+            inputs = UserQueryInputs(pipeline, folder=Path(folder), store=self._store)
+            return self.engine.query(
+                text, inputs, catalog=self._spec.catalog, schema=self._spec.schema
+            )
+
+    def state(self, dataset: ResolvedDataset) -> TableState:
+        path = folder_of(dataset.table)
+        if not Table(path).exists():
+            return TableState(None, None, str(path))
+        snapshot = Table(path).snapshot()
+        return TableState(snapshot.row_count, snapshot.version, str(path))
+
+    def close(self) -> None:
+        self.engine.close()
