@@ -6,7 +6,7 @@ Run it with `--help`; `README.md` beside it says what is measured.
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import resource
 import statistics
 import subprocess
@@ -15,13 +15,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-
-import duckdb
-from deltalake import DeltaTable
-
-from millpond.names import TableName
-from millpond.runner import Project, run_update
-from millpond.storage import Layout
 
 FILES = 50
 ROWS = 5_000_000
@@ -37,6 +30,10 @@ libraries:
       include: transformations/**
 """
 COLUMNS = "id BIGINT, customer STRING, amount DOUBLE, paid BOOLEAN, ordered TIMESTAMP, day DATE"
+DUCKDB_COLUMNS = (
+    "{'id': 'BIGINT', 'customer': 'VARCHAR', 'amount': 'DOUBLE', 'paid': 'BOOLEAN', "
+    "'ordered': 'TIMESTAMP', 'day': 'DATE'}"
+)
 SELECT = (
     "SELECT i AS id, 'customer ' || (i % 1000) AS customer, (i % 9973) / 100.0 AS amount, "
     "i % 3 = 0 AS paid, TIMESTAMP '2026-01-01' + to_seconds(i) AS ordered, "
@@ -54,9 +51,13 @@ def main() -> int:
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
-        print(json.dumps(work(*arguments.worker)))
+        what, place = arguments.worker
+        print(work(what, Path(place)))
         return 0
     with tempfile.TemporaryDirectory(prefix="millpond-bench-") as name:
+        # Python keeps what it compiles, as it does for an installed program.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{name}/compiled"
         if arguments.what == "load":
             load(Path(name), rows=arguments.rows, runs=arguments.runs, infers=arguments.infer)
         else:
@@ -66,6 +67,8 @@ def main() -> int:
 
 def load(folder: Path, *, rows: int, runs: int, infers: bool) -> None:
     """Load the same files into a table and, with DuckDB alone, into Parquet, in turn."""
+    import duckdb
+
     given = "" if infers else f", schema => '{COLUMNS}'"
     source = folder / "source"
     source.mkdir()
@@ -74,30 +77,54 @@ def load(folder: Path, *, rows: int, runs: int, infers: bool) -> None:
         for number in range(FILES):
             select = SELECT.format(first=number * each, end=(number + 1) * each)
             connection.execute(f"COPY ({select}) TO '{source}/{number:02}.csv' (HEADER)")
-    found: dict[str, list[dict[str, float]]] = {"millpond": [], "DuckDB": []}
+    statement = (
+        f"CREATE STREAMING TABLE out AS SELECT * FROM STREAM read_files('{source}', "
+        f"format => 'csv', header => true{given});"
+    )
+    in_process("update", make_project(folder / "warm-up", statement))
+    sides = {
+        "millpond": "update",
+        "DuckDB, which finds the columns": "copy",
+        "DuckDB, with given columns": "copy-given",
+    }
+    found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
     for run in range(runs):
-        project = make_project(
-            folder / f"run-{run}",
-            f"CREATE STREAMING TABLE out AS SELECT * FROM STREAM read_files('{source}', "
-            f"format => 'csv', header => true{given});",
-        )
-        found["millpond"].append(in_process("update", project))
-        check(project, rows=each * FILES)
-        found["DuckDB"].append(in_process("duckdb", source))
-    print(f"| {each * FILES:,} rows of CSV | median | minimum | maximum | peak memory |")
-    print("|---|---|---|---|---|")
-    for name, results in found.items():
+        # Each side is first, in the middle and last in turn.
+        for side in rotated(list(sides), run):
+            place = source
+            if side == "millpond":
+                place = make_project(folder / f"run-{run}", statement)
+            found[side].append(in_process(sides[side], place))
+        check(folder / f"run-{run}", rows=each * FILES)
+    print(f"| {each * FILES:,} rows of CSV | median | minimum | maximum | CPU | peak memory |")
+    print("|---|---|---|---|---|---|")
+    for side, results in found.items():
         seconds = [result["seconds"] for result in results]
+        cpu = statistics.median(result["cpu_seconds"] for result in results)
         peak = max(result["peak_mb"] for result in results)
         print(
-            f"| {name} | {statistics.median(seconds):.2f} s | {min(seconds):.2f} s "
-            f"| {max(seconds):.2f} s | {peak:.0f} MB |"
+            f"| {side} | {statistics.median(seconds):.2f} s | {min(seconds):.2f} s "
+            f"| {max(seconds):.2f} s | {cpu:.2f} s | {peak:.0f} MB |"
         )
-    ratios = [
-        mine["seconds"] / theirs["seconds"]
-        for mine, theirs in zip(found["millpond"], found["DuckDB"], strict=True)
-    ]
-    print(f"\nmillpond takes {statistics.median(ratios):.2f} times DuckDB's time.")
+    print()
+    for side in list(sides)[1:]:
+        ratio = {
+            key: statistics.median(
+                mine[key] / theirs[key]
+                for mine, theirs in zip(found["millpond"], found[side], strict=True)
+            )
+            for key in ("seconds", "cpu_seconds")
+        }
+        print(
+            f"millpond takes {ratio['seconds']:.2f} times the time and "
+            f"{ratio['cpu_seconds']:.2f} times the CPU of {side}."
+        )
+
+
+def rotated(sides: Sequence[str], by: int) -> Sequence[str]:
+    """The sides, the first of them behind the others, so many times."""
+    start = by % len(sides)
+    return [*sides[start:], *sides[:start]]
 
 
 def discovery(folder: Path, *, files: int, runs: int) -> None:
@@ -137,45 +164,51 @@ def make_project(folder: Path, statement: str) -> Path:
 
 
 def in_process(what: str, folder: Path) -> dict[str, float]:
-    """Do something in a process of its own, and say how long it took and what memory."""
-    process = subprocess.run(
-        [sys.executable, __file__, "load", "--worker", what, str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, float] = json.loads(process.stdout)
-    return found
+    """Do something in a process of its own, and say how long it took and what memory.
 
-
-def work(what: str, folder: str) -> dict[str, float]:
+    The time is that of the whole process: Python's start and all imports are in it.
+    """
+    command = [sys.executable, __file__, "load", "--worker", what, str(folder)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": seconds, "cpu_seconds": used, "peak_mb": float(process.stdout)}
+
+
+def work(what: str, folder: Path) -> float:
+    """Do it; the peak of the memory in MB."""
     if what == "update":
-        result = run_update(Project.open(Path(folder) / "spark-pipeline.yml"))
+        from millpond.runner import Project, run_update
+
+        result = run_update(Project.open(folder / "spark-pipeline.yml"))
         if result.problems or any(flow.error for flow in result.flows):
             message = f"the update failed: {result}"
             raise RuntimeError(message)
     else:
-        copy_with_duckdb(sorted(Path(folder).glob("*.csv")), Path(folder).parent / "out.parquet")
-    seconds = time.perf_counter() - start
-    return {
-        "seconds": seconds,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+        import duckdb
 
-
-def copy_with_duckdb(files: Sequence[Path], target: Path) -> None:
-    """What DuckDB's own reader and writer do with the same files, its types found by itself."""
-    with duckdb.connect() as connection:
-        listed = ", ".join(f"'{file}'" for file in files)
-        connection.execute(
-            f"COPY (SELECT * FROM read_csv([{listed}])) TO '{target}' "
-            "(FORMAT parquet, COMPRESSION snappy)"
-        )
+        # What DuckDB's own reader and writer do with the same files.
+        listed = ", ".join(f"'{file}'" for file in sorted(folder.glob("*.csv")))
+        given = f", header = true, columns = {DUCKDB_COLUMNS}" if what == "copy-given" else ""
+        with duckdb.connect() as connection:
+            connection.execute(
+                f"COPY (SELECT * FROM read_csv([{listed}]{given})) "
+                f"TO '{folder.parent}/out.parquet' (FORMAT parquet, COMPRESSION snappy)"
+            )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def check(folder: Path, *, rows: int) -> None:
     """Every row is there once."""
+    import duckdb
+    from deltalake import DeltaTable
+
+    from millpond.names import TableName
+    from millpond.storage import Layout
+
     table = DeltaTable(Layout(folder / "storage").table(TableName("main", "bench", "out")))
     with duckdb.connect() as connection:
         found = connection.execute(
