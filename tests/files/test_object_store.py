@@ -1,5 +1,6 @@
-"""Files in an object store, on a real server that speaks S3."""
+"""Files in S3, on a real server that speaks S3."""
 
+import gzip
 import os
 import threading
 import time
@@ -15,9 +16,9 @@ from millpond.errors.files import (
 )
 from millpond.files.listing import list_files
 from millpond.files.locations import locate, parse_uri
-from millpond.files.object_store import ObjectStoreFiles
 from millpond.files.options import Discovery, FileOptions
 from millpond.files.partitions import partition_columns, partition_values
+from millpond.files.s3_files import S3Files
 from millpond.files.stores import local_copy, move, remove, stat, store_for
 from tests.files.s3_server import ACCESS_KEY, BUCKET, SECRET_KEY, s3_server
 from tests.files.test_listing import GLOBS, LOOSE, RECURSIVE, SPARK, STRICT
@@ -57,7 +58,7 @@ def folder(request):
 def put(server, *keys, content=b"1\n"):
     client = server.client()
     for key in keys:
-        with client.open_output_stream(f"{BUCKET}/{key}") as out:
+        with client.open_output_stream(f"{BUCKET}/{key}", compression=None) as out:
             out.write(content)
 
 
@@ -75,6 +76,7 @@ def test_objects_are_listed_with_sizes_and_times(server, folder):
     )
     assert found.uri == f"s3://{BUCKET}/{folder}/x/a.csv"
     assert found.size_bytes == 5
+    assert found.etag
     assert before_s <= found.modified_ns // 10**9 <= time.time() + 1
     assert stat(found.uri) == found
 
@@ -177,6 +179,14 @@ def test_a_copy_says_which_version_it_is(server, folder, tmp_path):
         store.fetch(f"s3://{BUCKET}/{folder}/gone.csv", tmp_path / "gone.csv")
 
 
+def test_what_is_compressed_stays_so(server, folder, tmp_path):
+    content = gzip.compress(b"1\n")
+    put(server, f"{folder}/a.csv.gz", content=content)
+    found = stat(f"s3://{BUCKET}/{folder}/a.csv.gz")
+    assert found.size_bytes == len(content)
+    assert local_copy(found, tmp_path).read_bytes() == content
+
+
 def test_no_copy_is_half_of_one_version_and_half_of_another(server, folder, tmp_path):
     size = 12 << 20
     put(server, f"{folder}/a.bin", content=b"0" * size)
@@ -255,7 +265,7 @@ def test_a_client_is_made_once_for_one_environment(monkeypatch):
     location = locate(f"s3://{BUCKET}/x", root=Path("/"))
 
     def client():
-        return ObjectStoreFiles.at(location, {})._file_system
+        return S3Files.at(location, {})._client
 
     first = client()
     assert client() is first

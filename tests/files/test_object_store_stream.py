@@ -8,7 +8,7 @@ import time
 import pytest
 
 from millpond.errors.file_reads import FilesNotReadError
-from millpond.files.object_store import ObjectStoreFiles
+from millpond.files.s3_files import S3Files
 from millpond.streaming import file_source
 from tests.files.s3_server import BUCKET, s3_server
 
@@ -38,7 +38,7 @@ def bucket(server, monkeypatch):
 
 
 def put(bucket, key: str, content: bytes) -> None:
-    with bucket.open_output_stream(f"{BUCKET}/{key}") as out:
+    with bucket.open_output_stream(f"{BUCKET}/{key}", compression=None) as out:
         out.write(content)
 
 
@@ -51,14 +51,14 @@ def after_fetching(monkeypatch):
     """Lets a test do something right after an object was brought here."""
 
     def install(action):
-        fetch = ObjectStoreFiles.fetch
+        fetch = S3Files.fetch
 
         def fetching(self, *arguments):
             version = fetch(self, *arguments)
             action()
             return version
 
-        monkeypatch.setattr(ObjectStoreFiles, "fetch", fetching)
+        monkeypatch.setattr(S3Files, "fetch", fetching)
 
     return install
 

@@ -20,7 +20,10 @@ def clean(files: Iterable[ListedFile], read_ms: Mapping[str, int], options: File
     """
     until_ms = time.time() * 1000 - options.clean_source_retention_s * 1000
     for file in files:
-        if read_ms[file.uri] > until_ms or stat(file.uri, options.store_options) != file:
+        if read_ms[file.uri] > until_ms:
+            continue
+        now = stat(file.uri, options.store_options)
+        if now is None or not file.is_same_version(now):
             continue
         if options.clean_source is CleanSource.DELETE:
             remove(file.uri, options.store_options)

@@ -19,6 +19,7 @@ from millpond.files.locations import Location, parse_uri, quote_path
 from millpond.files.stores import FolderEntry, is_wanted, one_version
 
 if TYPE_CHECKING:
+    from pyarrow import NativeFile
     from pyarrow.fs import FileInfo, FileSystem
 
 _CHUNK_BYTES = 4 << 20
@@ -110,7 +111,7 @@ class ObjectStoreFiles:
         def copy() -> None:
             with (
                 self._failing(path, "read"),
-                self._file_system.open_input_stream(self._key(path)) as source,
+                self._opened(path) as source,
                 target.open("wb") as out,
             ):
                 shutil.copyfileobj(source, out, _CHUNK_BYTES)
@@ -153,13 +154,14 @@ class ObjectStoreFiles:
         return ListedFile(uri, info.size, _whole_seconds(info.mtime_ns))
 
     def _tag(self, path: str) -> str:
-        with (
-            self._failing(path, "read"),
-            self._file_system.open_input_stream(self._key(path)) as stream,
-        ):
+        with self._failing(path, "read"), self._opened(path) as stream:
             metadata: Mapping[str, bytes] = stream.metadata() or {}
         tags = [value for name, value in metadata.items() if name.lower() == "etag"]
         return b"".join(tags).decode("utf-8", "replace").strip('"')
+
+    def _opened(self, path: str) -> NativeFile:
+        # It would unpack what ends in `.gz` without being asked.
+        return self._file_system.open_input_stream(self._key(path), compression=None)
 
     def _key(self, path: str) -> str:
         return self._bucket + path

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -52,6 +53,9 @@ def _client(of_client: frozenset[tuple[str, str]]) -> Any:
 
     settings = dict(of_client)
     session = Session()
+    # Half of the time that a listing takes here would go into times.
+    parsers = session.get_component("response_parser_factory")
+    parsers.set_parser_defaults(timestamp_parser=_timestamp)
     if "fs.s3a.access.key" in settings:
         session.set_credentials(
             settings["fs.s3a.access.key"],
@@ -75,6 +79,16 @@ def _client(of_client: frozenset[tuple[str, str]]) -> Any:
         region_name=region or session.get_config_variable("region") or "us-east-1",
         config=config,
     )
+
+
+def _timestamp(text: str) -> datetime:
+    from botocore.utils import parse_timestamp
+
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:  # as headers have it
+        found = parse_timestamp(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _endpoint(settings: Mapping[str, str]) -> str | None:

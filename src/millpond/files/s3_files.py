@@ -55,9 +55,7 @@ class S3Files:
             return False
         try:
             with self._failing(path, "read"):
-                found = self._client.list_objects_v2(
-                    Bucket=self._bucket, Prefix=inside, MaxKeys=1
-                )
+                found = self._client.list_objects_v2(Bucket=self._bucket, Prefix=inside, MaxKeys=1)
         except FileNotFoundError:
             return None
         # A bucket may be empty, and what stands for a folder is no file in it.
@@ -89,11 +87,7 @@ class S3Files:
         return None if found is None else _version(uri, found, size_bytes=found["ContentLength"])
 
     def fetch(self, uri: str, target: Path) -> ListedFile:
-        # What one request brings is one version. Where it is cut off, another one may have come.
-        for _ in range(FETCH_TRIES - 1):
-            with contextlib.suppress(FilesUnreachableError):
-                return self._copied(uri, target)
-        return self._copied(uri, target)
+        return self._copied(uri, target, tries=FETCH_TRIES)
 
     def remove(self, uri: str) -> None:
         path = parse_uri(uri).path
@@ -129,13 +123,26 @@ class S3Files:
             return None
         return None if found.get("ContentType") == _FOLDER_TYPE else found
 
-    def _copied(self, uri: str, target: Path) -> ListedFile:
+    def _copied(self, uri: str, target: Path, *, tries: int) -> ListedFile:
+        """Copy what one request brings, which is one version; anew where it is cut off."""
+        from botocore.exceptions import (
+            IncompleteReadError,
+            ReadTimeoutError,
+            ResponseStreamingError,
+        )
+
         path = parse_uri(uri).path
         with self._failing(path, "read"):
             found = self._client.get_object(Bucket=self._bucket, Key=_key(path))
-            with contextlib.closing(found["Body"]) as source, target.open("wb") as out:
-                shutil.copyfileobj(source, out, _CHUNK_BYTES)
-        return _version(uri, found, size_bytes=found["ContentLength"])
+            try:
+                with contextlib.closing(found["Body"]) as source, target.open("wb") as out:
+                    shutil.copyfileobj(source, out, _CHUNK_BYTES)
+            except (IncompleteReadError, ReadTimeoutError, ResponseStreamingError):
+                if tries == 1:
+                    raise
+            else:
+                return _version(uri, found, size_bytes=found["ContentLength"])
+        return self._copied(uri, target, tries=tries - 1)
 
     def _failing(self, path: str, action: str) -> contextlib.AbstractContextManager[None]:
         return _failing(f"{self._prefix}{path}", action)

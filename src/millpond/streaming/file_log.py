@@ -83,7 +83,9 @@ class SeenFiles:
 
     def was_read(self, file: ListedFile) -> bool:
         """Whether the rows of a version were read, as far back as versions are known."""
-        return file == self.newest.get(file.uri) or file in self.earlier.get(file.uri, ())
+        newest = self.newest.get(file.uri)
+        versions = self.earlier.get(file.uri, ())
+        return any(map(file.is_same_version, versions if newest is None else (newest, *versions)))
 
     def apply(self, entry: Entry, unread: Unread) -> None:
         """Take in an entry. Files that were left stay as they were before it."""

@@ -15,6 +15,7 @@ from millpond.errors.file_reads import FilesNotReadError, NewColumnsError
 from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files import FileOptions, ListedFile
 from millpond.files.columns import FileColumns
+from millpond.files.listed_file import SECOND_NS
 from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files, united
 from millpond.files.stores import stat
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
 # A file that was changed this short a time ago may be still being written: it is looked at twice.
 SETTLING_S = 0.25
-# Objects tell the second in which they were put. Whoever waits for so long after a listing reads
-# what it showed when their second is over, so that no later version has the same time.
+# Objects tell the second in which they were put. Where no etag tells versions apart, whoever waits
+# for so long after a listing reads what it showed when their second is over, so that no later
+# version has the same time.
 OBJECT_SETTLING_S = 1.05
 # Objects that seem older than this need not be waited for, however much the store's clock lags.
 _YOUNG_NS = 60 * 10**9
@@ -150,13 +152,14 @@ class FileSource:
             return _offset(1)
         if not waiting and not self._gone:
             return None
+        seen = self._log.seen(until=number)
         files: list[ListedFile] = []
         size_bytes = 0
         while waiting and len(files) < self._options.max_files:
             size_bytes += waiting[0].size_bytes
             if files and size_bytes > (self._options.max_bytes or size_bytes):
                 break
-            files.append(waiting.popleft())
+            files.append(_in_sequence(waiting.popleft(), seen))
         self._log.write(
             number + 1,
             Entry(tuple(files), removed=tuple(self._gone), written_ms=_now_ms()),
@@ -244,8 +247,10 @@ class FileSource:
         known = seen.files.get(file.uri)
         if known is None or not self._options.allow_overwrites:
             return known is None
+        if file.is_same_version(known):
+            return False
         # A version may come back after another one; its rows were brought already.
-        return file != known and not seen.was_read(file)
+        return _follows_at_once(file, seen) or not seen.was_read(file)
 
     def _settled(self, files: Sequence[ListedFile]) -> list[ListedFile]:
         """The files, less those that are being written at this moment.
@@ -255,7 +260,7 @@ class FileSource:
         now = now_ns()
         young = [file for file in files if now - file.modified_ns < _YOUNG_NS]
         recent = [f for f in young if f.is_local and abs(now - f.modified_ns) < SETTLING_S * 1e9]
-        if not all(file.is_local for file in young):
+        if not all(file.is_local or file.etag for file in young):
             time.sleep(OBJECT_SETTLING_S)
         elif recent:
             time.sleep(SETTLING_S)
@@ -310,6 +315,28 @@ def _number(offset: Offset) -> int:
         case {"entry": int(number)}:
             return number
     raise CheckpointUnreadableError.from_offset(offset)
+
+
+def _follows_at_once(file: ListedFile, seen: SeenFiles) -> bool:
+    """Whether an object took the place of the latest version that was read, within its second.
+
+    What a store shows later was put later, even if it is the same as what was there before.
+    """
+    newest = seen.newest.get(file.uri)
+    return (
+        newest is not None
+        and not file.is_local
+        and file.modified_ns // SECOND_NS == newest.modified_ns // SECOND_NS
+        and not file.is_same_version(newest)
+    )
+
+
+def _in_sequence(file: ListedFile, seen: SeenFiles) -> ListedFile:
+    """A version, later than the one whose place it took: two of one time would be a tie."""
+    if not _follows_at_once(file, seen):
+        return file
+    later_ns = seen.newest[file.uri].modified_ns + _MICROSECOND_NS
+    return file._replace(modified_ns=max(file.modified_ns, later_ns))
 
 
 def _size(files: Iterable[ListedFile]) -> DataSize:
