@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from millpond.delta import WrittenFile
     from millpond.engine.shapes import Operator
-    from millpond.state import BatchState
 
 # Columns that a staged batch may carry beside the query's own. No query may name a column so.
 SEQUENCE_COLUMN = "__millpond_sequence"
@@ -121,11 +120,32 @@ class PlanInput:
     expectations: tuple[Expectation, ...] = ()
 
 
+@dataclass(frozen=True)
+class ServerInput:
+    """What a server reads by itself: a table of its catalog, files, a topic.
+
+    Attributes:
+        table: The table's name as SQL text, quoted; `None` for what is no table.
+        format: Of what is none, as Spark calls it.
+        schema: Its columns; with `has_metadata` those of files and one more, for `_metadata`.
+        gives_schema: Whether the server is told the columns, and need not find them out.
+    """
+
+    table: str | None = None
+    format: str | None = None
+    paths: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    streaming: bool = False
+    schema: StructType | None = None
+    gives_schema: bool = False
+    has_metadata: bool = False
+
+
 # By operator, what it keeps, as JSON; empty for a query without state. A flow can go on with the
 # state of an earlier update as long as the description is the same.
 StateDescription = Mapping[str, Mapping[str, Any]]
 
-Input = DeltaInput | ParquetInput | EmptyInput | PlanInput
+Input = DeltaInput | ParquetInput | EmptyInput | PlanInput | ServerInput
 Binder = Callable[[TableRead], Input]
 
 
@@ -224,25 +244,6 @@ class Engine(Protocol):
 
     def sequence_type(self, sequence_by: str | Column, schema: StructType) -> object:
         """Return the Spark type of a sequence expression over a query's columns."""
-        ...
-
-    def stage(
-        self,
-        plan: QueryPlan,
-        binder: Binder,
-        *,
-        folder: Path,
-        expectations: Sequence[Expectation] = (),
-        sequence_by: str | Column | None = None,
-        spark_conf: Mapping[str, str] | None = None,
-        state: BatchState | None = None,
-    ) -> StagedBatch:
-        """Run the bound plan once and write its rows as Parquet below `folder`.
-
-        Args:
-            state: What the operators of the plan kept from earlier batches, and keep of this one;
-                needed where there is such an operator. It is not committed here.
-        """
         ...
 
     def query(self, text: str, binder: Binder, *, catalog: str, schema: str) -> pa.Table:

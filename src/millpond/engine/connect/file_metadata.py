@@ -17,7 +17,7 @@ from millpond.engine.connect.expressions import attribute, named, text_expressio
 from millpond.engine.connect.messages import input_relations, own_expressions
 from millpond.engine.connect.operators import Source
 from millpond.engine.connect.reads import location_of
-from millpond.engine.protocol import EmptyInput, Input, ParquetInput, TableRead
+from millpond.engine.protocol import EmptyInput, Input, ParquetInput, ServerInput, TableRead
 from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.file_metadata import (
@@ -103,6 +103,8 @@ def without_metadata(found: Input) -> Input:
         return found
     from pyspark.sql.types import StructType
 
+    if isinstance(found, ServerInput):
+        return replace(found, has_metadata=False)
     assert isinstance(found, EmptyInput | ParquetInput)
     return replace(found, schema=StructType(found.schema.fields[:-1]))
 
@@ -117,7 +119,7 @@ def showing_metadata(relation: Any, visible: Sequence[str]) -> Any:
 
 def _names_beside_metadata(found: Input) -> Sequence[str] | None:
     """The other columns of an input that has the column for `_metadata`."""
-    if not isinstance(found, EmptyInput | ParquetInput):
+    if not isinstance(found, EmptyInput | ParquetInput | ServerInput) or found.schema is None:
         return None
     names: list[str] = found.schema.names
     return names[:-1] if names[-1:] == [METADATA_COLUMN] else None

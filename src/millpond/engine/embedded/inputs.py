@@ -12,7 +12,14 @@ from urllib.parse import quote
 from pyspark.sql.connect import proto
 
 from millpond.engine.connect.messages import empty_relation
-from millpond.engine.protocol import DeltaInput, EmptyInput, Input, ParquetInput, PlanInput
+from millpond.engine.protocol import (
+    DeltaInput,
+    EmptyInput,
+    Input,
+    ParquetInput,
+    PlanInput,
+    ServerInput,
+)
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=+-]+\Z")
 
@@ -39,6 +46,9 @@ class Inputs:
                 return empty_relation(source.schema)
             case PlanInput():
                 message = "plans are put in place by what binds them"
+                raise TypeError(message)
+            case ServerInput():
+                message = "there is no server that reads by itself"
                 raise TypeError(message)
         assert_never(source)
 

@@ -1,0 +1,90 @@
+"""The address of a Spark Connect server, and whether what answers there will do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from millpond.errors.spark import (
+    DeltaNotOnServerError,
+    SparkServerUnreachableError,
+    SparkVersionNotSupportedError,
+)
+
+OLDEST_VERSION = (4, 1)
+ANSWER_S = 15.0
+_SCHEME = "sc://"
+_HOST = re.compile(r"sc://(\[[^\]]*\]|[^:/;]+)")
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_PROBE = "DESCRIBE DETAIL delta.`/millpond-asks-whether-delta-is-here`"
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the address of a Spark Connect server.
+
+    >>> is_url("sc://localhost:15002"), is_url("embedded")
+    (True, False)
+    """
+    return _HOST.match(text) is not None
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Whether the address is of this machine, whose folders the server then sees."""
+    match = _HOST.match(url)
+    return match is not None and match[1].lower() in _LOCAL_HOSTS
+
+
+def shown(url: str) -> str:
+    """The address without its parameters, among which a token may be."""
+    return url.partition(";")[0].rstrip("/")
+
+
+def check_answers(url: str) -> None:
+    """Raise where nobody answers at an address, which PySpark would ask for many minutes.
+
+    Raises:
+        SparkServerUnreachableError: Nobody does.
+    """
+    import grpc
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    try:
+        channel = DefaultChannelBuilder(url).toChannel()
+    except PySparkException as error:
+        raise SparkServerUnreachableError.from_url(shown(url), str(error)) from error
+    try:
+        grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
+    except grpc.FutureTimeoutError as error:
+        reason = f"no connection within {ANSWER_S:.0f} seconds"
+        raise SparkServerUnreachableError.from_url(shown(url), reason) from error
+    finally:
+        channel.close()
+
+
+def check_fits(client: Any, url: str) -> None:
+    """Raise where the server is too old, or has no Delta Lake.
+
+    Raises:
+        SparkVersionNotSupportedError: Of the server's Spark.
+        DeltaNotOnServerError: There is no Delta Lake, or it is not set up.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect import proto
+
+    from millpond.engine.connect.failures import message_of
+
+    version = client._analyze("spark_version").spark_version  # noqa: SLF001 - as SparkSession.version does
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST_VERSION:
+        oldest = ".".join(map(str, OLDEST_VERSION))
+        raise SparkVersionNotSupportedError.from_version(shown(url), version, oldest=oldest)
+    command = proto.Command()
+    command.sql_command.input.sql.query = _PROBE
+    try:
+        client.execute_command(command)
+    except PySparkException as error:
+        # Delta's own answer is that there is no such table.
+        if not (error.getCondition() or "").startswith("DELTA_"):
+            reason = message_of(error).splitlines()[0]
+            raise DeltaNotOnServerError.from_url(shown(url), reason) from error

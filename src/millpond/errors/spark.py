@@ -1,0 +1,140 @@
+"""Errors of the Spark engine: reaching a server, and what is not the same there."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from millpond.errors.base import MillpondError, SourceLocation
+
+
+class InvalidSparkUrlError(MillpondError, ValueError):
+    """The address of a Spark server can't be read."""
+
+    error_class = "INVALID_SPARK_URL"
+
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        return cls(
+            f"The engine {url!r} is neither embedded nor the address of a Spark Connect server.",
+            hint="write embedded, or an address such as sc://localhost:15002",
+        )
+
+
+class SparkServerUnreachableError(MillpondError, ConnectionError):
+    """No Spark Connect server answers at an address."""
+
+    error_class = "SPARK_SERVER_UNREACHABLE"
+    sqlstate = "08001"
+
+    @classmethod
+    def from_url(cls, url: str, reason: str) -> Self:
+        return cls(
+            f"The Spark Connect server at {url} does not answer: {reason}.",
+            hint="check that the server runs and that the address is right; nothing was changed",
+        )
+
+
+class SparkVersionNotSupportedError(MillpondError, RuntimeError):
+    """The server runs a version of Apache Spark that millpond can't work with."""
+
+    error_class = "SPARK_VERSION_NOT_SUPPORTED"
+
+    @classmethod
+    def from_version(cls, url: str, version: str, *, oldest: str) -> Self:
+        return cls(
+            f"The server at {url} runs Apache Spark {version}, which is too old.",
+            hint=f"use a server with Apache Spark {oldest} or newer; nothing was changed",
+        )
+
+
+class DeltaNotOnServerError(MillpondError, RuntimeError):
+    """The Spark server has no Delta Lake."""
+
+    error_class = "DELTA_NOT_ON_SERVER"
+
+    @classmethod
+    def from_url(cls, url: str, reason: str) -> Self:
+        return cls(
+            f"The Spark server at {url} has no Delta Lake, or it is not set up: {reason}.",
+            hint="start the server with the package io.delta:delta-spark of its version, "
+            "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
+            "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog; "
+            "nothing was changed",
+        )
+
+
+class SparkConnectionLostError(MillpondError, ConnectionError):
+    """The connection to the Spark server broke while an update ran."""
+
+    error_class = "SPARK_CONNECTION_LOST"
+    sqlstate = "08006"
+
+    @classmethod
+    def from_error(cls, url: str, reason: str, *, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"The connection to the Spark server at {url} was lost: {reason}.",
+            where=where,
+            hint="run the update again once the server answers: it goes on after the last batch "
+            "that was committed, and no row is lost or doubled",
+        )
+
+
+class SparkServerRestartedError(MillpondError, ConnectionError):
+    """The Spark server was started anew while an update ran on it."""
+
+    error_class = "SPARK_SERVER_RESTARTED"
+    sqlstate = "08006"
+
+    @classmethod
+    def from_url(cls, url: str, *, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"The Spark server at {url} no longer knows the session of this update: it was "
+            "started anew, or gave the session up.",
+            where=where,
+            hint="run the update again: it goes on after the last batch that was committed, and "
+            "no row is lost or doubled",
+        )
+
+
+class NotOnSparkError(MillpondError, NotImplementedError):
+    """A definition asks for something that only the embedded engine has."""
+
+    error_class = "NOT_ON_SPARK"
+    sqlstate = "0A000"
+
+    @classmethod
+    def of(cls, what: str, *, instead: str, where: SourceLocation | None = None) -> Self:
+        return cls(f"{what} can't be had on a Spark server.", where=where, hint=instead)
+
+
+class CatalogNotOnServerError(MillpondError, LookupError):
+    """A pipeline names a catalog that the Spark server does not have."""
+
+    error_class = "CATALOG_NOT_ON_SERVER"
+    sqlstate = "42704"
+
+    @classmethod
+    def from_name(
+        cls, catalog: str, *, known: str, reader: str, where: SourceLocation | None = None
+    ) -> Self:
+        return cls(
+            f"{reader} names the catalog {catalog}, which the Spark server does not have.",
+            where=where,
+            hint=f"the server has {known}; start it with spark.sql.catalog.{catalog} set, or name "
+            "another catalog in the spec",
+        )
+
+
+class StorageNotSharedError(MillpondError, OSError):
+    """A Spark server on another machine can't see the pipeline's storage folder."""
+
+    error_class = "STORAGE_NOT_SHARED"
+
+    @classmethod
+    def from_url(cls, url: str, *, key: str) -> Self:
+        return cls(
+            f"The Spark server at {url} is on another machine, and does not see the folder of "
+            "this one in which checkpoints would be kept.",
+            hint=f"set {key} in the spec's configuration to a location that all machines of the "
+            "cluster can write, such as s3a://bucket/pipeline",
+        )
