@@ -1,36 +1,36 @@
 """Brings a table to what its definition asks for before its flows run: create, widen, reset.
 
-What later updates must know of a table stands in its properties: which checkpoint each flow
-follows, and the keys and sequence that a REPLACE USING flow filled it with. A full refresh is one
-commit that clears the rows and names new checkpoints, so there is no moment in between.
+A full refresh is one commit that clears the rows and names new checkpoints, so there is no moment
+in between.
 """
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from millpond.definitions import DatasetKind, FlowKind
-from millpond.delta import Metadata, Snapshot, Table, widen_schema
+from millpond.delta import Metadata, Snapshot, Table
 from millpond.errors import MillpondError
-from millpond.errors.delta import CommitConflictError, SchemaChangeNotAllowedError
-from millpond.errors.replace_using import (
-    ReplaceUsingKeyDriftError,
-    ReplaceUsingSequenceTypeDriftError,
+from millpond.errors.delta import CommitConflictError
+from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of
+from millpond.graph.properties import kept
+from millpond.runner.table_properties import (
+    CHECKPOINT_PROPERTY,
+    app_id,
+    check_drift,
+    check_kind,
+    checkpoints_of,
+    defined_properties,
+    is_partitioned_otherwise,
+    partition_columns,
+    widened,
 )
-from millpond.errors.runner import TableReplacedError, TableSchemaChangedError
-from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of, properties
 from millpond.state import FlowState
 from millpond.storage import Layout, Store
 
-CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
 MAX_ATTEMPTS = 20
-KIND_PROPERTY = "millpond.datasetKind"
-KEYS_PROPERTY = "millpond.replaceUsing.keys"
-SEQUENCE_PROPERTY = "millpond.replaceUsing.sequence"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ReadyTable:
 
     def app_id(self, flow: str) -> str:
         """Under this id the table's commits carry the numbers of a flow's batches."""
-        return _app_id(flow, self.checkpoints[flow])
+        return app_id(flow, self.checkpoints[flow])
 
 
 def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: bool) -> ReadyTable:
@@ -68,7 +68,7 @@ def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: boo
     return ReadyTable(
         table=table,
         table_id=metadata.id,
-        checkpoints={flow.name: _checkpoint(metadata, flow) for flow in dataset.flows},
+        checkpoints=checkpoints_of(dataset, metadata.configuration),
     )
 
 
@@ -87,16 +87,11 @@ def _new_metadata(dataset: ResolvedDataset) -> Metadata:
     return Metadata(
         id=str(uuid.uuid4()),
         schema=dataset.schema,
-        partition_columns=_partition_columns(dataset),
-        configuration=_configuration(dataset, checkpoints=_new_checkpoints(dataset)),
+        partition_columns=partition_columns(dataset),
+        configuration=defined_properties(dataset, kept(definition), checkpoints_of(dataset)),
         name=definition.name.table,
         description=definition.comment,
     )
-
-
-def _partition_columns(dataset: ResolvedDataset) -> tuple[str, ...]:
-    names = {field.name.lower(): field.name for field in dataset.schema.fields}
-    return tuple(names[column.lower()] for column in dataset.dataset.partition_cols)
 
 
 def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
@@ -116,47 +111,22 @@ def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
 def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     transaction = table.begin()
     current = transaction.snapshot.metadata
-    kind_before = current.configuration.get(KIND_PROPERTY)
-    if kind_before is not None and kind_before != dataset.dataset.kind:
-        raise TableReplacedError.from_kind(
-            str(dataset.name),
-            before=kind_before,
-            now=dataset.dataset.kind,
-            where=dataset.dataset.location,
-        )
-    partitioning = _partition_columns(dataset)
-    if [c.lower() for c in partitioning] != [c.lower() for c in current.partition_columns]:
-        if dataset.dataset.kind is DatasetKind.MATERIALIZED_VIEW:
-            return _reset(dataset, table)
-        raise TableSchemaChangedError.from_partitioning(
-            str(dataset.name),
-            before=current.partition_columns,
-            now=partitioning,
-            where=dataset.dataset.location,
-        )
+    properties = current.configuration
+    check_kind(dataset, properties)
+    if is_partitioned_otherwise(dataset, current.partition_columns):
+        return _reset(dataset, table)
+    check_drift(dataset, properties)
     for flow in dataset.flows:
-        if flow.kind is FlowKind.REPLACE_USING:
-            _check_drift(flow, dataset, current.configuration)
         _check_state(flow, transaction.snapshot, layout=layout, store=table.store)
-    schema = current.schema
-    if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
-        try:
-            schema = widen_schema(current.schema, dataset.schema)
-        except SchemaChangeNotAllowedError as error:
-            raise TableSchemaChangedError.from_change(
-                str(dataset.name), reason=error.what, where=dataset.dataset.location
-            ) from error
-    kept = {
-        CHECKPOINT_PROPERTY.format(flow=flow.name): _checkpoint(current, flow)
-        for flow in dataset.flows
-        if CHECKPOINT_PROPERTY.format(flow=flow.name) in current.configuration
-    }
+    is_streaming = dataset.dataset.kind is DatasetKind.STREAMING_TABLE
+    schema = widened(dataset, current.schema) if is_streaming else current.schema
+    checkpoints = checkpoints_of(dataset, properties)
     wanted = replace(
         current,
         schema=schema,
         configuration={
-            **current.configuration,
-            **_configuration(dataset, checkpoints={**_new_checkpoints(dataset), **kept}),
+            **properties,
+            **defined_properties(dataset, kept(dataset.dataset), checkpoints),
         },
         description=dataset.dataset.comment,
     )
@@ -164,59 +134,6 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
         transaction.set_metadata(wanted)
         transaction.commit("SET UP TABLE")
     return wanted
-
-
-def _configuration(dataset: ResolvedDataset, *, checkpoints: Mapping[str, str]) -> dict[str, str]:
-    configuration = properties.kept(dataset.dataset)
-    configuration.setdefault("delta.enableDeletionVectors", "true")
-    configuration[KIND_PROPERTY] = dataset.dataset.kind
-    configuration.update(checkpoints)
-    for flow in dataset.flows:
-        if flow.kind is FlowKind.REPLACE_USING:
-            configuration[KEYS_PROPERTY] = json.dumps(_keys(flow, dataset))
-            configuration[SEQUENCE_PROPERTY] = json.dumps(_sequence(flow))
-    return configuration
-
-
-def _new_checkpoints(dataset: ResolvedDataset) -> dict[str, str]:
-    return {CHECKPOINT_PROPERTY.format(flow=flow.name): uuid.uuid4().hex for flow in dataset.flows}
-
-
-def _app_id(flow: str, checkpoint: str) -> str:
-    return f"{flow}/{checkpoint}"
-
-
-def _checkpoint(metadata: Metadata, flow: ResolvedFlow) -> str:
-    return metadata.configuration[CHECKPOINT_PROPERTY.format(flow=flow.name)]
-
-
-def _check_drift(
-    flow: ResolvedFlow, dataset: ResolvedDataset, configuration: Mapping[str, str]
-) -> None:
-    if KEYS_PROPERTY not in configuration:
-        return
-    where = flow.flow.location
-    stored = json.loads(configuration[KEYS_PROPERTY])
-    defined = _keys(flow, dataset)
-    # The order of the keys makes no difference to what is replaced.
-    if sorted(map(_key_text, stored)) != sorted(map(_key_text, defined)):
-        raise ReplaceUsingKeyDriftError.from_flow(
-            flow.name,
-            target=str(dataset.name),
-            stored=[_key_text(key) for key in stored],
-            defined=[_key_text(key) for key in defined],
-            where=where,
-        )
-    stored_type = json.loads(configuration[SEQUENCE_PROPERTY])["type"]
-    defined_type = _sequence(flow)["type"]
-    if stored_type != defined_type:
-        raise ReplaceUsingSequenceTypeDriftError.from_flow(
-            flow.name,
-            target=str(dataset.name),
-            stored=stored_type,
-            defined=str(defined_type),
-            where=where,
-        )
 
 
 def _check_state(flow: ResolvedFlow, snapshot: Snapshot, *, layout: Layout, store: Store) -> None:
@@ -228,22 +145,8 @@ def _check_state(flow: ResolvedFlow, snapshot: Snapshot, *, layout: Layout, stor
     kept = FlowState(layout.state(flow.name, checkpoint), store)
     try:
         kept.check(
-            snapshot.app_versions.get(_app_id(flow.name, checkpoint)), flow.state, flow=flow.name
+            snapshot.app_versions.get(app_id(flow.name, checkpoint)), flow.state, flow=flow.name
         )
     except MillpondError as error:
         error.where = error.where or flow.flow.location
         raise
-
-
-def _keys(flow: ResolvedFlow, dataset: ResolvedDataset) -> list[dict[str, str]]:
-    types = {field.name.lower(): field.dataType for field in dataset.schema.fields}
-    return [{"name": key.lower(), "type": types[key.lower()].simpleString()} for key in flow.keys]
-
-
-def _sequence(flow: ResolvedFlow) -> dict[str, Any]:
-    assert flow.sequence_type is not None
-    return {"type": flow.sequence_type.simpleString(), "column": flow.sequence_column}
-
-
-def _key_text(key: Mapping[str, str]) -> str:
-    return f"{key['name']} {key['type']}"
