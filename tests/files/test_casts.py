@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
+import re
 from collections.abc import Iterator
 
 import duckdb
@@ -519,6 +522,47 @@ def test_a_text_means_what_spark_says(connection: duckdb.DuckDBPyConnection, kin
     assert {text: comparable(found[text], kind) for text in TEXTS} == {
         text: comparable(SPARK[kind].get(text), kind) for text in TEXTS
     }
+
+
+# Of the texts below; not how the code under test has it.
+CLOCK = re.compile(
+    r"[ \t]*([0-9]{4,6})-([0-9]{1,2})-([0-9]{1,2})"
+    r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:[.][0-9]*)?)?)?)?[ \t]*"
+)
+
+
+def clock(text: str) -> str | None:
+    parts = CLOCK.fullmatch(text)
+    if parts is None:
+        return None
+    year, *others = (int(part or 0) for part in parts.groups())
+    try:
+        # A year that `datetime` knows and that has as many days.
+        stamp = dt.datetime(
+            2000 + year % 400 if year > dt.MAXYEAR else year, *others, tzinfo=dt.UTC
+        )
+    except ValueError:
+        return None
+    return f"{year:04}-{stamp:%m-%d %H:%M:%S}"
+
+
+@pytest.mark.parametrize("kind", [TimestampType(), TimestampNTZType()])
+def test_only_a_text_of_spark_s_shape_is_a_timestamp(
+    connection: duckdb.DuckDBPyConnection, kind: DataType
+) -> None:
+    """DuckDB skips spaces within, takes 24 for an hour, and years with fewer digits."""
+    usual = "2026-01-31 12:30:00"
+    texts = {usual}
+    for one, other in itertools.combinations(range(len(usual)), 2):
+        for characters in itertools.product("0429 \t\v:-T.", repeat=2):
+            changed = list(usual)
+            changed[one], changed[other] = characters
+            texts.add("".join(changed))
+    texts |= {"202-01-31 18:00:00 ", " 202-01-31 18:00:00", "202-01-31  18:00:00", f"{usual} "}
+    texts |= {text[:14] + "\n" + text[14:] for text in [usual, "2026-1-31 12:30:00"]}
+    found = read(connection, tuple(sorted(texts)), kind)
+    assert {text: value for text, value in found.items() if value != clock(text)} == {}
+    assert len(texts) > 10_000
 
 
 PATTERNS = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -173,16 +172,12 @@ class _Group:
                 waiting = self._found.new_columns or new_columns
                 check_count(united(united(self._columns.inside, waiting), new_columns))
             return [], new_columns
-        folder = self._folder / uuid.uuid4().hex
-        folder.mkdir()
-        try:
-            written = copy_to_files(
-                connection, self._select(selection.sql, files), folder, compression=_COMPRESSION
-            )
-        except BaseException:
-            # What was written until then takes room.
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+        written = copy_to_files(
+            connection,
+            self._select(selection.sql, files),
+            self._folder,
+            compression=_COMPRESSION,
+        )
         return [file for file, _ in written if file.rows], None
 
     def _lacking(self, found: StructType) -> StructType:

@@ -32,6 +32,10 @@ _TIMESTAMP = (
     r"|[A-Za-z]+(?:[/_+-][A-Za-z0-9]+)*))?)?)?)?)?)?\s*$"
 )
 _TIMESTAMP_PARTS = ("y", "m", "d", "h", "i", "s", "f", "z", "sign", "zh", "zm")
+# The format of most timestamps, and what DuckDB skips beside the space that it has.
+_WHOLE_SECONDS = "%Y-%m-%d %H:%M:%S"
+_WHOLE_SECONDS_LENGTH = 19
+_OTHER_SPACES = "\t\n\v\f\r"
 _USUAL_TIMESTAMP = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 )
@@ -218,15 +222,19 @@ def _timestamp(text: str, formats: TextFormats, *, zoned: bool) -> str:
             "AS TIMESTAMPTZ) END"
         )
         usual = _at_zone(f"TRY_CAST({text} AS TIMESTAMP)", formats)
+        plain = _at_zone(_whole_seconds(text), formats)
         pattern = formats.timestamp
     else:
         value = f"CASE WHEN p.z = '' THEN {local} END"
         usual = f"TRY_CAST({text} AS TIMESTAMP)"
+        plain = _whole_seconds(text)
         pattern = formats.timestamp_ntz
+    # The cheapest test first.
     lenient = (
+        f"coalesce({plain}, "
         f"CASE WHEN regexp_full_match({text}, {literal(_USUAL_TIMESTAMP)}) THEN {usual} "
         f"WHEN {text} LIKE '____-__-__' AND {text} >= '0' THEN {usual} "
-        f"ELSE {_of_parts(text, _TIMESTAMP, _TIMESTAMP_PARTS, value)} END"
+        f"ELSE {_of_parts(text, _TIMESTAMP, _TIMESTAMP_PARTS, value)} END)"
     )
     if pattern is None:
         return lenient
@@ -240,6 +248,19 @@ def _timestamp(text: str, formats: TextFormats, *, zoned: bool) -> str:
             local = f"({fitting})::TIMESTAMP"
             values.append(_at_zone(local, formats) if zoned else local)
     return _first(values, lenient, formats)
+
+
+def _whole_seconds(text: str) -> str:
+    """The TIMESTAMP of a text of 19 characters such as `2026-01-31 12:30:00`, NULL of most others.
+
+    With one space only, none but four digits and two of each other part fill them.
+    """
+    skipped = [f"contains({text}, {literal(space)})" for space in _OTHER_SPACES]
+    other = " OR ".join([f"{text} LIKE '% % %'", *skipped])
+    return (
+        f"CASE WHEN strlen({text}) = {_WHOLE_SECONDS_LENGTH} AND {text} >= '0' AND NOT ({other}) "
+        f"THEN try_strptime({text}, {literal(_WHOLE_SECONDS)}) END"
+    )
 
 
 def _first(values: list[str], lenient: str, formats: TextFormats) -> str:

@@ -160,8 +160,10 @@ def _may_be_regular(options: CsvOptions) -> bool:
 
 def _has_carriage_returns(room: bytearray, end: int) -> bool:
     """Whether some stand alone, other than at the end of what is known so far."""
-    count = room.count(b"\r", 0, end)
-    return count - room.endswith(b"\r", 0, end) != room.count(b"\r\n", 0, end) if count else False
+    # Looking for the first is much quicker than counting.
+    if room.find(b"\r", 0, end) < 0:
+        return False
+    return room.count(b"\r", 0, end) - room.endswith(b"\r", 0, end) != room.count(b"\r\n", 0, end)
 
 
 def _has_long_line(room: bytearray, end: int) -> bool:
