@@ -40,7 +40,11 @@ DRIVER_MEMORY = "2g"
 EXECUTOR_MEMORY = "1g"
 CORES = 2
 # Master and workers only look after others. The driver would take this for its own as well.
-DAEMON = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
+DAEMON = {
+    "SPARK_DAEMON_MEMORY": "256m",
+    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    " -Dspark.master.rest.enabled=false",
+}
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
@@ -57,10 +61,12 @@ class Settings:
     Attributes:
         port: Where it listens for clients.
         workers: Workers of its cluster; with 0 it does the work itself.
+        short_lived: Whether it is to warm up fast rather than to be fast in the end.
     """
 
     port: int
     workers: int
+    short_lived: bool
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,10 @@ class Server:
             for process in self.processes():
                 process.stop(patience_s=STOP_S)
             environment = server_environment(self.folder)
+            # What a server that was killed has left there.
+            for name in ("tmp", "work"):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+            (self.folder / "tmp").mkdir()
             _port_must_be_free(settings.port)
             (self.folder / "settings.json").write_text(json.dumps(asdict(settings)))
             began = time.monotonic()
@@ -188,16 +198,17 @@ class Server:
 
 
 def driver_command(folder: Path, *, master: str, settings: Settings) -> list[str]:
-    confs = [f"{key}={value}" for key, value in driver_confs(folder).items()]
-    confs += [f"spark.connect.grpc.binding.port={settings.port}"]
-    if settings.workers:
-        confs += [f"spark.cores.max={settings.workers}"]
+    confs = [f"{key}={value}" for key, value in confs_of(folder, settings=settings).items()]
     options = [word for conf in confs for word in ("--conf", conf)]
     submit = str(spark_home() / "bin" / "spark-submit")
     return [submit, "--master", master, *options, "--class", CONNECT_SERVER, "spark-internal"]
 
 
-def driver_confs(folder: Path) -> dict[str, str]:
+def confs_of(folder: Path, *, settings: Settings) -> dict[str, str]:
+    java = f'-Djava.io.tmpdir="{folder / "tmp"}" -XX:+UseSerialGC'
+    if settings.short_lived:
+        # The second compiler takes a third of the processor's time while a server warms up.
+        java += " -XX:TieredStopAtLevel=1"
     derby = f"jdbc:derby:;databaseName={folder / 'metastore'};create=true"
     return {
         "spark.app.name": "millpond",
@@ -211,21 +222,22 @@ def driver_confs(folder: Path) -> dict[str, str]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": derby,
         "spark.hadoop.hive.exec.scratchdir": str(folder / "tmp" / "hive"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": f'-Djava.io.tmpdir="{folder / "tmp"}" -XX:+UseSerialGC',
-        "spark.executor.extraJavaOptions": f'-Djava.io.tmpdir="{folder / "tmp"}" -XX:+UseSerialGC',
+        "spark.driver.extraJavaOptions": java,
+        "spark.executor.extraJavaOptions": java,
         "spark.connect.grpc.binding.address": HOST,
+        "spark.connect.grpc.binding.port": str(settings.port),
         "spark.driver.bindAddress": HOST,
         "spark.driver.host": HOST,
         "spark.driver.memory": DRIVER_MEMORY,
         "spark.executor.memory": EXECUTOR_MEMORY,
         "spark.executor.cores": "1",
+        "spark.cores.max": str(max(settings.workers, 1)),
         "spark.sql.shuffle.partitions": str(CORES),
         "spark.default.parallelism": str(CORES),
         # Delta reads its log in as many tasks, 50 by default, which is for logs of clusters.
         "spark.databricks.delta.snapshotPartitions": str(CORES),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "WARN",
     }
 
 
@@ -235,7 +247,6 @@ def server_environment(folder: Path) -> dict[str, str]:
         if not needed.exists():
             raise ServerError(f"{needed} is missing: run make spark-ready")
     java_must_be_there()
-    (folder / "tmp").mkdir(exist_ok=True)
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -244,6 +255,7 @@ def server_environment(folder: Path) -> dict[str, str]:
     return {
         **kept,
         "SPARK_HOME": str(spark_home()),
+        "SPARK_CONF_DIR": str(Path(__file__).with_name("conf")),
         "SPARK_LOCAL_IP": HOST,
         # Functions of clients run in it, on workers as well.
         "PYSPARK_PYTHON": str(PYTHON),
@@ -290,7 +302,7 @@ def main() -> None:
     server = Server(options.folder.resolve())
     try:
         if options.action == "start":
-            server.start(Settings(port=options.port, workers=options.workers))
+            server.start(Settings(options.port, options.workers, options.short_lived))
             print(f"Logs: {server.driver.log.parent}")
         elif options.action == "stop":
             ran = server.stop(patience_s=0 if options.now else STOP_S)
@@ -327,6 +339,9 @@ def parse(words: list[str]) -> argparse.Namespace:
         type=int,
         default=asked("MILLPOND_SPARK_WORKERS") or 0,
         help="workers of its cluster, none by default (MILLPOND_SPARK_WORKERS)",
+    )
+    parser.add_argument(
+        "--short-lived", action="store_true", help="start: warm up fast, and be slower in the end"
     )
     parser.add_argument("--now", action="store_true", help="stop: kill it, as a crash would")
     return parser.parse_args(words)
