@@ -158,6 +158,13 @@ def test_files_with_other_line_ends_are_sampled_too(tmp_path):
     assert [json.dumps(text) for text in found.rescued if text] == ['{"a": "x", "b": "y"}']
 
 
+def test_lines_that_are_no_rows_do_not_count_as_the_first(tmp_path):
+    text = "of a system\n" + "\n# comment\n" * 100 + f"a,b\n{numbers()}"
+    found = read("csv", write(tmp_path, text), header="true", comment="#", skipRows="1")
+    assert found.schema == "a:int,b:int"
+    assert len(found.rows) == ROWS
+
+
 def test_values_are_trimmed_beside_values_with_quotes(tmp_path):
     trims = {"ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}
     paths = write(tmp_path, f'a,b\n{numbers()} x , y \n1,"z"\n')

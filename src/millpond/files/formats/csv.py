@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +19,10 @@ from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selectio
 from millpond.files.formats.csv_columns import TypedTable, Wanted
 from millpond.files.formats.csv_inference import column_names, column_types
 from millpond.files.formats.csv_options import CsvOptions, csv_options
+from millpond.files.formats.csv_records import first_lines
 from millpond.files.formats.csv_survey import CsvFile, survey
 from millpond.files.formats.csv_tables import CsvTable, tables
 from millpond.files.formats.csv_tokens import line_end
-from millpond.files.formats.text_lines import lines_of
 from millpond.files.options import EvolutionMode, FileOptions, ParseMode
 
 if TYPE_CHECKING:
@@ -160,9 +159,8 @@ def _sample(
 def _head(file: LocalFile, rows: int, options: CsvOptions, *, folder: Path) -> LocalFile:
     path = folder / f"head-{uuid.uuid4().hex}"
     end = line_end(options)
-    lines = islice(lines_of(file, options.line_separator), options.skip_rows + 1 + rows)
     with path.open("w", encoding="utf-8", newline="") as head:
-        head.writelines(line + end for line in lines)
+        head.writelines(line + end for line in first_lines(file, 1 + rows, options))
     return replace(file, path=path)
 
 

@@ -61,7 +61,7 @@ class _Lines:
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         while (text := self._next()) is not None:
-            if self._line > self._options.skip_rows and not self._is_nothing(text):
+            if self._line > self._options.skip_rows and not _is_nothing(text, self._options):
                 yield self._line, text
 
     def take(self, count: int, *, begun: int, line: int) -> list[str]:
@@ -86,11 +86,22 @@ class _Lines:
             self._line += 1
         return text
 
-    def _is_nothing(self, text: str) -> bool:
-        """Whether a line is blank or a comment. Spaces are a row where rows go over lines."""
-        if self._options.comment and text.startswith(self._options.comment):
-            return True
-        return not (text if self._options.multi_line else text.strip(SPACES))
+
+def first_lines(file: LocalFile, rows: int, options: CsvOptions) -> Iterator[str]:
+    """The lines of a file up to one of so many that rows may begin in, all of them."""
+    for line, text in enumerate(lines_of(file, options.line_separator), start=1):
+        yield text
+        if line > options.skip_rows and not _is_nothing(text, options):
+            rows -= 1
+            if not rows:
+                return
+
+
+def _is_nothing(text: str, options: CsvOptions) -> bool:
+    """Whether a line is blank or a comment. Spaces are a row where rows go over lines."""
+    if options.comment and text.startswith(options.comment):
+        return True
+    return not (text if options.multi_line else text.strip(SPACES))
 
 
 def _joined(line: int, text: str, lines: _Lines, tokenizer: Tokenizer) -> Record:
