@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 from pyspark.sql.connect import proto
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 RELATION = proto.Relation.DESCRIPTOR.full_name
 EXPRESSION = proto.Expression.DESCRIPTOR.full_name
@@ -60,5 +60,39 @@ def leaves(relation: Any) -> Iterator[Any]:
 def empty_relation(schema: StructType) -> Any:
     """No rows of a schema."""
     relation = proto.Relation()
-    relation.local_relation.schema = schema.json()
+    relation.local_relation.schema = schema_json(schema)
     return relation
+
+
+def schema_json(schema: StructType) -> str:
+    """A schema as engines take it, without what Delta notes about a table's own columns.
+
+    Such notes, as of types that have been widened, say nothing of rows that a query reads, and
+    Sail takes no metadata but texts.
+    """
+    return str(_without_notes(schema).json())
+
+
+def _without_notes(data_type: DataType) -> DataType:
+    if isinstance(data_type, ArrayType):
+        return ArrayType(_without_notes(data_type.elementType), data_type.containsNull)
+    if isinstance(data_type, MapType):
+        key, value = _without_notes(data_type.keyType), _without_notes(data_type.valueType)
+        return MapType(key, value, data_type.valueContainsNull)
+    if not isinstance(data_type, StructType):
+        return data_type
+    return StructType(
+        [
+            StructField(
+                field.name,
+                _without_notes(field.dataType),
+                field.nullable,
+                {
+                    key: value
+                    for key, value in (field.metadata or {}).items()
+                    if isinstance(value, str) and not key.startswith("delta.")
+                },
+            )
+            for field in data_type.fields
+        ]
+    )

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pyspark.sql.connect import proto
 
-from millpond.engine.connect.messages import empty_relation
+from millpond.engine.connect.messages import empty_relation, schema_json
 from millpond.engine.protocol import (
     DeltaInput,
     EmptyInput,
@@ -86,7 +86,7 @@ def parquet_relation(source: ParquetInput) -> Any:
     relation = proto.Relation()
     reader = relation.read.data_source
     reader.format = "parquet"
-    reader.schema = source.schema.json()
+    reader.schema = schema_json(source.schema)
     reader.paths.extend(file_url(Path(file)) for file in source.files)
     return relation
 
