@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 PREFIX = "millpond."
 _BYTES = re.compile(r"(\d{1,18})\s*([kmgtp]?)(?:i?b)?\Z", re.ASCII | re.IGNORECASE)
+_SPARK_URL = re.compile(r"sc://[^/\s]+")
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -83,6 +84,24 @@ def parse_bytes(text: str) -> int:
     return int(match[1]) << _SHIFT[match[2].lower()]
 
 
+def _engine(text: str) -> str:
+    if text != EMBEDDED and not _SPARK_URL.match(text):
+        raise ValueError(text)
+    return text
+
+
+def _location(text: str) -> str:
+    if not text:
+        raise ValueError(text)
+    return text.rstrip("/") or "/"
+
+
+def _one_of(text: str, known: tuple[str, ...]) -> str:
+    if text not in known:
+        raise ValueError(text)
+    return text
+
+
 SAMPLES_SCALE = Option(
     "millpond.samples.scale",
     default=1.0,
@@ -111,8 +130,39 @@ MAX_BYTES_PER_TRIGGER: Option[int | None] = Option(
     expected="a number of bytes above 0, such as 500m or 1g",
     parse=parse_bytes,
 )
+EMBEDDED = "embedded"
+ENGINE = Option(
+    "millpond.engine",
+    default=EMBEDDED,
+    meaning="What queries run on: embedded, or the address of a Spark Connect server. "
+    "--engine comes before it, SPARK_REMOTE after it.",
+    expected="embedded, or an address such as sc://localhost:15002",
+    parse=_engine,
+)
+SPARK_STORAGE: Option[str | None] = Option(
+    "millpond.spark.storage",
+    default=None,
+    meaning="Where a Spark server keeps checkpoints, and tables if millpond.spark.tables says so: "
+    "a location that all machines of its cluster can write. Needed where the server is not on "
+    "this machine.",
+    expected="a location such as s3a://bucket/pipeline or /shared/pipeline",
+    parse=_location,
+)
+SPARK_TABLES = Option(
+    "millpond.spark.tables",
+    default="catalog",
+    meaning="Where a Spark server keeps new tables: where its catalog puts them, or below the "
+    "storage, where the embedded engine finds them.",
+    expected="catalog or storage",
+    parse=lambda text: _one_of(text, ("catalog", "storage")),
+)
 
-OPTIONS: tuple[Option[float] | Option[int] | Option[int | None], ...] = (
+OPTIONS: tuple[
+    Option[float] | Option[int] | Option[int | None] | Option[str] | Option[str | None], ...
+] = (
+    ENGINE,
+    SPARK_STORAGE,
+    SPARK_TABLES,
     SAMPLES_SCALE,
     SAMPLES_SLICES,
     MAX_FILES_PER_TRIGGER,

@@ -10,6 +10,7 @@ import click
 
 from millpond.cli.options import (
     conf_option,
+    engine_option,
     format_option,
     open_project,
     prints_aside,
@@ -23,16 +24,19 @@ from millpond.errors import MillpondError
 
 @click.command("dry-run")
 @spec_option
+@engine_option
 @conf_option
 @format_option("text", "json")
-def dry_run(spec: Path | None, conf: tuple[tuple[str, str], ...], output_format: str) -> None:
+def dry_run(
+    spec: Path | None, engine: str | None, conf: tuple[tuple[str, str], ...], output_format: str
+) -> None:
     """Find every problem that shows without reading data.
 
     All problems are reported in one go, each with its file and line. No table is written. As JSON:
     an array of objects with error_class, sqlstate, message, hint, detail (the line, marked), file,
     line and column.
     """
-    project = open_project(spec, conf)
+    project = open_project(spec, conf, engine=engine)
     from millpond import runner
 
     with prints_aside():

@@ -13,6 +13,7 @@ import click
 
 from millpond.cli.settings import ExitCode, ReportedError
 from millpond.errors import MillpondError
+from millpond.options import ENGINE
 
 if TYPE_CHECKING:
     from millpond.runner import Project
@@ -71,6 +72,16 @@ def conf_option(command: Command) -> Command:
     )(command)
 
 
+def engine_option(command: Command) -> Command:
+    """`--engine`, for commands that need one."""
+    return click.option(
+        "--engine",
+        metavar="ENGINE",
+        help="What queries run on: embedded, or a Spark Connect server, sc://host:port. Default: "
+        f"{ENGINE.key} of the spec, then the variable SPARK_REMOTE, then embedded.",
+    )(command)
+
+
 def format_option(*formats: str) -> Callable[[Command], Command]:
     """`--format`, the first of `formats` being the default."""
     return click.option(
@@ -98,11 +109,14 @@ def prints_aside() -> AbstractContextManager[object]:
     return redirect_stdout(sys.stderr)
 
 
-def open_project(spec: Path | None, conf: tuple[tuple[str, str], ...] = ()) -> Project:
+def open_project(
+    spec: Path | None, conf: tuple[tuple[str, str], ...] = (), *, engine: str | None = None
+) -> Project:
     """Open the pipeline that the options name; a spec that is wrong is a wrong call."""
     from millpond.runner import Project
 
+    chosen = {} if engine is None else {ENGINE.key: engine}
     try:
-        return Project.open(spec, conf=dict(conf))
+        return Project.open(spec, conf={**dict(conf), **chosen})
     except MillpondError as error:
         raise ReportedError([error], code=ExitCode.WRONG_CALL) from error

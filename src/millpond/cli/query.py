@@ -12,6 +12,7 @@ import click
 from millpond.cli.grid import Column
 from millpond.cli.options import (
     conf_option,
+    engine_option,
     format_option,
     limit_option,
     open_project,
@@ -29,12 +30,15 @@ ROWS_AT_A_TIME = 10_000
 @click.command()
 @click.argument("sql")
 @spec_option
+@engine_option
 @conf_option
 @format_option("table", "csv", "json")
 @limit_option
 def query(
     sql: str,
+    *,
     spec: Path | None,
+    engine: str | None,
     conf: tuple[tuple[str, str], ...],
     output_format: str,
     limit: int | None,
@@ -50,7 +54,7 @@ def query(
     text = sys.stdin.read() if sql == "-" else sql
     if not text.strip():
         raise click.UsageError("The query is empty.")
-    project = open_project(spec, conf)
+    project = open_project(spec, conf, engine=engine)
     from millpond import runner
 
     with prints_aside():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from millpond.cli.options import NameList, conf_option, open_project, spec_option
+from millpond.cli.options import NameList, conf_option, engine_option, open_project, spec_option
 from millpond.cli.problems import print_problems
 from millpond.cli.settings import ExitCode, ReportedError, Settings
 from millpond.cli.short_names import ShortNames
@@ -41,6 +41,7 @@ STOPPING = "Stopping. What is being committed is finished. Ctrl-C again stops at
     help="Reset these datasets and compute them anew from all of their sources.",
 )
 @click.option("--full-refresh-all", is_flag=True, help="Reset all datasets and compute them anew.")
+@engine_option
 @conf_option
 @click.pass_obj
 def run(
@@ -50,6 +51,7 @@ def run(
     refresh: tuple[tuple[str, ...], ...],
     full_refresh: tuple[tuple[str, ...], ...],
     full_refresh_all: bool,
+    engine: str | None,
     conf: tuple[tuple[str, str], ...],
 ) -> None:
     """Run one update of the pipeline.
@@ -63,7 +65,7 @@ def run(
         if full_refresh_all and names:
             error = ConflictingSelectionError.from_all(option)
             raise ReportedError([error], code=ExitCode.WRONG_CALL)
-    project = open_project(spec, conf)
+    project = open_project(spec, conf, engine=engine)
     from millpond import runner
 
     progress = _progress(ShortNames(project.spec.catalog, project.spec.schema))

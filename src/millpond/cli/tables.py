@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from millpond.cli.grid import Column, natural_width, print_grid, screen_width
-from millpond.cli.options import format_option, open_project, prints_aside, spec_option
+from millpond.cli.options import (
+    engine_option,
+    format_option,
+    open_project,
+    prints_aside,
+    spec_option,
+)
 from millpond.cli.rows import print_json
 from millpond.cli.settings import ReportedError
 
@@ -19,15 +25,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @spec_option
+@engine_option
 @format_option("table", "json")
-def tables(spec: Path | None, output_format: str) -> None:
+def tables(spec: Path | None, engine: str | None, output_format: str) -> None:
     """List the pipeline's datasets with their rows and versions.
 
     Rows and version are those of the newest commit, and empty before a table's first update. As
     JSON: an array of objects with name (three parts), kind, flow (the kind of its flows), rows,
     version (of the Delta table) and location.
     """
-    project = open_project(spec)
+    project = open_project(spec, engine=engine)
     from millpond import runner
 
     with prints_aside():

@@ -138,3 +138,18 @@ class StorageNotSharedError(MillpondError, OSError):
             hint=f"set {key} in the spec's configuration to a location that all machines of the "
             "cluster can write, such as s3a://bucket/pipeline",
         )
+
+
+class TableNotDeltaError(MillpondError, TypeError):
+    """A table of the server has the name of a dataset, and is no Delta table."""
+
+    error_class = "TABLE_NOT_DELTA"
+    sqlstate = "42809"
+
+    @classmethod
+    def from_table(cls, name: str, *, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"The server has a table or view {name} already, which is no Delta table.",
+            where=where,
+            hint="drop or rename it, or give the dataset another name",
+        )

@@ -1,7 +1,14 @@
 """Datasets and flows put in order: names resolved, dependencies found, everything checked."""
 
 from millpond.graph.catalog import Catalog, PipelineSource, Source, StoredSource
-from millpond.graph.external import ExternalSource, ExternalSources, Follower
+from millpond.graph.external import (
+    ExternalSource,
+    ExternalSources,
+    Follower,
+    LocalSource,
+    LocalSources,
+    ReadKey,
+)
 from millpond.graph.resolved import (
     Graph,
     ResolvedDataset,
@@ -24,7 +31,10 @@ __all__ = [
     "FolderTables",
     "Follower",
     "Graph",
+    "LocalSource",
+    "LocalSources",
     "PipelineSource",
+    "ReadKey",
     "ResolvedDataset",
     "ResolvedFlow",
     "Source",

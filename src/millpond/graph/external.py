@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from millpond.engine.protocol import Engine, Input, TableRead
 from millpond.files.schema import FileSchemas
@@ -58,6 +58,11 @@ class ExternalSource(Protocol):
     @property
     def schema(self) -> StructType: ...
 
+
+@runtime_checkable
+class LocalSource(ExternalSource, Protocol):
+    """One that this machine reads."""
+
     def stream(self, follower: Follower) -> StreamSource:
         """The source of a stream."""
         ...
@@ -81,8 +86,24 @@ class ReadKey:
         return cls(read.format, read.paths, read.columns, tuple(sorted(read.options.items())))
 
 
-class ExternalSources:
+class ExternalSources(Protocol):
     """Finds them, each once."""
+
+    def find(self, read: TableRead, *, reader: str, anew: bool = False) -> ExternalSource:
+        """What a read with a format reads.
+
+        Args:
+            reader: The flow that reads it, of whose own the inferred columns are.
+            anew: Whether columns are inferred again though they were kept.
+
+        Raises:
+            MillpondError: An option is wrong, or the columns can't be told.
+        """
+        ...
+
+
+class LocalSources:
+    """Those that this machine reads."""
 
     def __init__(
         self,
@@ -104,25 +125,17 @@ class ExternalSources:
         self._configuration = configuration
         self._layout = layout
         self._store = store
-        self._found: dict[tuple[str, ReadKey, bool], ExternalSource] = {}
+        self._found: dict[tuple[str, ReadKey, bool], LocalSource] = {}
 
-    def find(self, read: TableRead, *, reader: str, anew: bool = False) -> ExternalSource:
-        """What a read with a format reads.
-
-        Args:
-            reader: The flow that reads it, of whose own the inferred columns are.
-            anew: Whether columns are inferred again though they were kept.
-
-        Raises:
-            MillpondError: An option is wrong, or the columns can't be told.
-        """
+    def find(self, read: TableRead, *, reader: str, anew: bool = False) -> LocalSource:
+        """What a read with a format reads; see `ExternalSources`."""
         # Nothing is kept of what is read whole, whoever reads it.
         key = (reader if read.streaming else "", ReadKey.of(read), read.streaming)
         if key not in self._found:
             self._found[key] = self._source(read, reader=reader, anew=anew)
         return self._found[key]
 
-    def _source(self, read: TableRead, *, reader: str, anew: bool) -> ExternalSource:
+    def _source(self, read: TableRead, *, reader: str, anew: bool) -> LocalSource:
         from millpond.graph.elsewhere import KafkaRead, RateRead
         from millpond.graph.files import FileRead
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from millpond.definitions import Pipeline
+from millpond.engine.spark.server import is_url
 from millpond.errors import MillpondError
 from millpond.graph import Catalog, resolve
-from millpond.options import check_option
+from millpond.options import EMBEDDED, ENGINE, check_option
 from millpond.project import Spec, find_spec, load_pipeline, load_spec
 from millpond.runner.runtime import ResolvedPipeline, Runtime
 from millpond.storage import Layout, LocalStore, Store
@@ -50,12 +52,24 @@ class Project:
         return self.spec.name
 
     @property
+    def engine(self) -> str:
+        """`embedded`, or the address of a Spark Connect server."""
+        if ENGINE.key in self.spec.configuration:
+            return ENGINE.read(self.spec.configuration)
+        address = os.environ.get("SPARK_REMOTE", "")
+        return address if is_url(address) else EMBEDDED
+
+    @property
     def pipeline_id(self) -> str:
         """The same for every update on the same storage."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, self.layout.root.absolute().as_uri()))
 
     def start_runtime(self) -> Runtime:
         """Start what the configuration names. The caller closes it."""
+        if self.engine != EMBEDDED:
+            from millpond.runner.spark import SparkRuntime
+
+            return SparkRuntime(self.spec, layout=self.layout, url=self.engine)
         from millpond.runner.embedded import EmbeddedRuntime
 
         return EmbeddedRuntime(self.spec, layout=self.layout, store=self.store)

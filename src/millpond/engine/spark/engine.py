@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from millpond.engine.connect.engine import ConnectEngine
-from millpond.engine.protocol import Input
+from millpond.engine.protocol import Input, ServerInput
 from millpond.engine.spark.server import check_answers, check_fits
+from millpond.errors import SourceLocation
+from millpond.errors.engine import QueryAnalysisError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from millpond.engine.spark.session import ClientSession
 
 
 class SparkEngine(ConnectEngine):
@@ -54,16 +58,35 @@ class SparkEngine(ConnectEngine):
 
         return input_relation(source)
 
-    def session_of(self, owner: str, spark_conf: Mapping[str, str]) -> SparkSession:
-        """A session of somebody's own, in which queries may run."""
-        from pyspark.sql.connect.session import SparkSession
+    def columns_of(self, source: ServerInput, *, where: SourceLocation | None) -> StructType:
+        """The columns of what the server reads, which may look at files.
 
-        client = self.client(spark_conf, owner=owner)
-        session = SparkSession(f"{_with_slash(self.url)};session_id={client._session_id}")  # noqa: SLF001 - the same session, to build DataFrames in
-        session.release_session_on_close = False
-        return session
+        Raises:
+            QueryAnalysisError: It can't be read so.
+        """
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect import proto
 
+        from millpond.engine.connect.failures import message_of
 
-def _with_slash(url: str) -> str:
-    """An address to which parameters can be added."""
-    return url.rstrip(";") if ";" in url else url.rstrip("/") + "/"
+        relation = self.relation(source)
+        try:
+            return self.client().schema(proto.Plan(root=relation))
+        except PySparkException as error:
+            first_line, _, rest = message_of(error).partition("\n")
+            subject = f"The read of {' '.join(source.paths) or source.format}"
+            raise QueryAnalysisError.of(
+                first_line, subject=subject, where=where, detail=rest
+            ) from error
+
+    def rows(self, statement: str) -> list[dict[str, Any]]:
+        """Run a statement of the engine's own, and return the rows that it gives."""
+        return [row.asDict() for row in self.session_of().sql(statement).collect()]
+
+    def session_of(
+        self, owner: str = "", spark_conf: Mapping[str, str] | None = None
+    ) -> ClientSession:
+        """A session in which queries may run: the engine's own, or somebody's."""
+        from millpond.engine.spark.session import ClientSession
+
+        return ClientSession(self.client(spark_conf, owner=owner))

@@ -16,7 +16,7 @@ from millpond.errors import MillpondError
 from millpond.errors.runner import StorageNotWritableError
 from millpond.files import ListedFile
 from millpond.flows import NO_SNAPSHOTS, BatchContext, Snapshots
-from millpond.graph import Follower, ResolvedFlow, StreamRead, folder_of
+from millpond.graph import Follower, LocalSource, ResolvedFlow, StreamRead, folder_of
 from millpond.names import path_segment
 from millpond.options import PREFIX, stream_limits
 from millpond.runner.embedded.inputs import FlowInputs
@@ -107,6 +107,7 @@ class FlowRun:
                 has_metadata=stream.has_metadata,
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
             )
+            assert isinstance(stream.external, LocalSource)
             return stream.external.stream(follower)
         return DeltaSource(
             folder_of(stream.table),
@@ -172,6 +173,7 @@ class FlowRun:
                         context,
                         keys=flow.keys,
                         sequence=flow.sequence_column,
+                        sequence_text=flow.sequence_text,
                         snapshots=_snapshots(flow, batch),
                     )
                 case FlowKind.MATERIALIZED_VIEW:

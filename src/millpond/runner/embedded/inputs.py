@@ -9,7 +9,14 @@ from pathlib import Path
 
 from millpond.delta import Table
 from millpond.engine.protocol import DeltaInput, Input, TableRead
-from millpond.graph import PipelineSource, ResolvedFlow, StoredTable, folder_of, stream_key
+from millpond.graph import (
+    LocalSource,
+    PipelineSource,
+    ResolvedFlow,
+    StoredTable,
+    folder_of,
+    stream_key,
+)
 from millpond.runner.runtime import ResolvedPipeline
 from millpond.storage import Store
 from millpond.streaming import rows_input
@@ -39,6 +46,7 @@ class FlowInputs:
                 return self._stream(read, None)
             folder = self.folder / uuid.uuid4().hex
             external = self.pipeline.external.find(read, reader=self.flow.name)
+            assert isinstance(external, LocalSource)
             return external.rows(folder=folder, has_metadata=read.metadata)
         catalog = self.pipeline.catalog
         source = catalog.find(read, reader=self.flow.name)
@@ -78,6 +86,7 @@ class UserQueryInputs:
         if read.format is not None:
             own = self.folder / uuid.uuid4().hex
             external = self.pipeline.external.find(read, reader=_READER)
+            assert isinstance(external, LocalSource)
             return external.rows(folder=own, has_metadata=read.metadata)
         source = catalog.find(read, reader=_READER)
         if not isinstance(source, PipelineSource):

@@ -11,8 +11,8 @@ from millpond.definitions import Dataset, DatasetKind
 from millpond.delta import Table
 from millpond.engine.embedded import EmbeddedEngine
 from millpond.graph import (
-    ExternalSources,
     FolderTables,
+    LocalSources,
     ResolvedDataset,
     folder_of,
     properties,
@@ -50,8 +50,8 @@ class EmbeddedRuntime:
             configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
         )
 
-    def external(self, *, keeps_columns: bool) -> ExternalSources:
-        return ExternalSources(
+    def external(self, *, keeps_columns: bool) -> LocalSources:
+        return LocalSources(
             self.engine,
             layout=self._layout,
             store=self._store if keeps_columns else None,

@@ -1,0 +1,211 @@
+"""Runs one flow on a Spark server: a streaming query of its own, or one batch."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from millpond.definitions import FlowKind
+from millpond.engine.connect.columns import with_helper_columns
+from millpond.engine.connect.engine import own_plan
+from millpond.engine.spark import SparkEngine
+from millpond.errors.spark import NotOnSparkError
+from millpond.graph import ResolvedFlow
+from millpond.options import PREFIX
+from millpond.runner.runtime import BatchOutcome, RunningUpdate
+from millpond.runner.schedule import FlowStoppedError, Task
+from millpond.runner.spark.failures import explained
+from millpond.runner.spark.history import BatchHistory
+from millpond.runner.spark.inputs import ServerInputs
+from millpond.runner.spark.places import Places
+from millpond.runner.spark.sql import quoted
+from millpond.runner.spark.table_setup import ReadyTable
+from millpond.runner.table_properties import partition_columns
+from millpond.streaming import DataSize
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.dataframe import DataFrame
+    from pyspark.sql.connect.streaming.query import StreamingQuery
+    from pyspark.sql.connect.streaming.readwriter import DataStreamWriter
+
+    from millpond.engine.spark.session import ClientSession
+    from millpond.runner.spark.batch_program import BatchPlan
+
+# Holds the checkpoint under which a flow's only batch was committed.
+DONE_PROPERTY = "millpond.once.{flow}"
+POLL_S = 0.3
+START_ATTEMPTS = 5
+# The server waits ten seconds for a query's Python worker: two at a time may be too slow.
+_STARTING = threading.Lock()
+_WORKER_LATE = "Python worker failed to connect back"
+_KINDS = {
+    FlowKind.APPEND: "append",
+    FlowKind.REPLACE_USING: "replace",
+    FlowKind.MATERIALIZED_VIEW: "overwrite",
+}
+
+
+class FlowRun:
+    """One flow in one update.
+
+    Args:
+        configuration: The pipeline's settings, of which limits of a micro-batch matter here.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        ready: ReadyTable,
+        update: RunningUpdate,
+        *,
+        engine: SparkEngine,
+        places: Places,
+        configuration: Mapping[str, str],
+    ) -> None:
+        self._task = task
+        self._flow = task.flow
+        self._ready = ready
+        self._update = update
+        self._engine = engine
+        self._places = places
+        self._configuration = configuration
+        self._history = BatchHistory(ready.table, engine, app_id=self._app_id)
+
+    @property
+    def _app_id(self) -> str:
+        app_id = self._ready.app_id(self._flow.name)
+        # A materialized view is computed whole in each update.
+        is_view = self._flow.kind is FlowKind.MATERIALIZED_VIEW
+        return f"{app_id}/{self._update.id}" if is_view else app_id
+
+    def batches(self) -> Iterator[BatchOutcome]:
+        """Run the flow to its end, yielding what each batch did.
+
+        Raises:
+            MillpondError: The flow failed; batches before are committed, nothing of this one is.
+            FlowStoppedError: The update is being stopped.
+        """
+        with explained(self._task, self._engine):
+            session = self._engine.session_of(
+                self._flow.name, _engine_settings(self._flow.flow.spark_conf)
+            )
+            frame = session.frame(self._relation())
+            if self._flow.kind is FlowKind.MATERIALIZED_VIEW or self._flow.flow.once:
+                self._run_once(frame, session)
+                yield from self._outcomes()
+            else:
+                yield from self._stream(frame)
+
+    def _relation(self) -> Any:
+        inputs = ServerInputs(self._flow.name, self._update.pipeline, self._configuration)
+        bound = own_plan(self._flow.plan).bind(inputs, self._engine.relation)
+        expectations = self._task.dataset.dataset.expectations
+        return with_helper_columns(bound, expectations=expectations, sequence=None)
+
+    def _run_once(self, frame: DataFrame, session: ClientSession) -> None:
+        """Run the only batch, from here: a flow without streams has no streaming query."""
+        from millpond.runner.spark.batch_program import apply_batch
+
+        done = DONE_PROPERTY.format(flow=self._flow.name)
+        checkpoint = self._ready.checkpoints[self._flow.name]
+        is_view = self._flow.kind is FlowKind.MATERIALIZED_VIEW
+        if not is_view and self._ready.table.properties().get(done) == checkpoint:
+            return
+        with session.active():
+            apply_batch(frame, 0, self._plan())
+        if not is_view:
+            # A stop before this runs the query again, whose rows Delta then knows by their number.
+            self._ready.table.set_properties({done: checkpoint})
+
+    def _stream(self, frame: DataFrame) -> Iterator[BatchOutcome]:
+        query, ended = self._start(frame), False
+        try:
+            while not ended:
+                ended = bool(query.awaitTermination(POLL_S))
+                yield from self._outcomes()
+                self._check_goes_on()
+        finally:
+            if not ended:
+                query.stop()
+
+    def _check_goes_on(self) -> None:
+        if self._update.stop.is_set():
+            raise FlowStoppedError(self._flow.name)
+
+    def _start(self, frame: DataFrame) -> StreamingQuery:
+        """Start the streaming query, whose Python worker a busy server may be slow to start."""
+        from pyspark.errors import PySparkException
+
+        for attempts_left in reversed(range(START_ATTEMPTS)):
+            try:
+                with _STARTING:
+                    return self._writer(frame).start()
+            except PySparkException as error:
+                if not attempts_left or _WORKER_LATE not in str(error):
+                    raise
+            self._check_goes_on()
+        raise AssertionError
+
+    def _writer(self, frame: DataFrame) -> DataStreamWriter:
+        from millpond.runner.spark.batch_program import apply_batch
+
+        checkpoint = self._ready.checkpoints[self._flow.name]
+        return (
+            frame.writeStream.foreachBatch(functools.partial(apply_batch, plan=self._plan()))
+            .option("checkpointLocation", self._places.checkpoint(self._flow.name, checkpoint))
+            .trigger(availableNow=True)
+            .outputMode("append")
+            .queryName(self._flow.name)
+        )
+
+    def _outcomes(self) -> Iterator[BatchOutcome]:
+        for batch in self._history.new_batches():
+            yield BatchOutcome(batch.number, batch.result, DataSize())
+
+    def _plan(self) -> BatchPlan:
+        from millpond.runner.spark.batch_program import BatchExpectation, BatchPlan
+
+        flow, dataset = self._flow, self._task.dataset
+        is_view = flow.kind is FlowKind.MATERIALIZED_VIEW
+        return BatchPlan(
+            kind=_KINDS[flow.kind],
+            target=self._ready.table.sql,
+            columns=tuple(flow.schema.names),
+            app_id=self._app_id,
+            expectations=tuple(
+                BatchExpectation(expectation.name, str(expectation.action))
+                for expectation in dataset.dataset.expectations
+            ),
+            keys=flow.keys,
+            sequence=_sequence(flow) if flow.kind is FlowKind.REPLACE_USING else None,
+            partition_columns=partition_columns(dataset),
+            overwrite_schema=is_view,
+            metadata=(("appId", self._app_id), ("flow", flow.name)),
+        )
+
+
+def _sequence(flow: ResolvedFlow) -> str:
+    """The sequence as SQL over the query's columns, which a stored row has as well."""
+    if flow.sequence_column is not None:
+        return quoted(flow.sequence_column)
+    given = flow.flow.sequence_by
+    if isinstance(given, str):
+        return given
+    from pyspark.sql.connect import proto
+
+    expression: Any = given.to_plan(None) if given is not None else proto.Expression()
+    if expression.WhichOneof("expr_type") != "expression_string":
+        raise NotOnSparkError.of(
+            "A sequence that is a Column of functions",
+            instead='write it as SQL text, such as sequence_by="coalesce(a, b)", or give it a '
+            "name in the query, and name that",
+            where=flow.flow.location,
+        )
+    return str(expression.expression_string.expression)
+
+
+def _engine_settings(spark_conf: Mapping[str, str]) -> dict[str, str]:
+    """What a flow sets of the engine's, without what it sets of millpond's."""
+    return {k: v for k, v in spark_conf.items() if not k.lower().startswith(PREFIX)}

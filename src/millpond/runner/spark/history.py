@@ -1,0 +1,93 @@
+"""Reads back what each batch did: every commit of a batch tells it, in the table's history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millpond.definitions import ExpectationAction
+from millpond.engine.spark import SparkEngine
+from millpond.flows import BatchResult, ExpectationCount
+from millpond.runner.spark.tables import SparkTable
+
+# Commits that are asked for at once, from the newest on.
+_COMMITS = 20
+
+
+@dataclass(frozen=True)
+class CommittedBatch:
+    number: int
+    result: BatchResult
+
+
+class BatchHistory:
+    """The batches that a flow has committed since it was made.
+
+    Args:
+        app_id: What the flow's commits say whose they are.
+    """
+
+    def __init__(self, table: SparkTable, engine: SparkEngine, *, app_id: str) -> None:
+        self._table = table
+        self._engine = engine
+        self._app_id = app_id
+        self._seen = self._newest()
+
+    def new_batches(self) -> Iterator[CommittedBatch]:
+        """The batches since the last call, oldest first."""
+        commits = self._commits_after(self._seen)
+        for commit in commits:
+            self._seen = commit["version"]
+            told = _told(commit["userMetadata"])
+            if told.get("appId") == self._app_id:
+                yield CommittedBatch(told["batchId"], _result(commit, told))
+
+    def _newest(self) -> int:
+        rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql} LIMIT 1")
+        return int(rows[0]["version"])
+
+    def _commits_after(self, version: int) -> list[dict[str, Any]]:
+        """The commits above a version, oldest first."""
+        limit = _COMMITS
+        while True:
+            rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql} LIMIT {limit}")
+            if len(rows) < limit or rows[-1]["version"] <= version:
+                return [row for row in reversed(rows) if row["version"] > version]
+            limit *= 8
+
+
+def _told(user_metadata: str | None) -> Mapping[str, Any]:
+    """What a commit says about its batch; other writers' commits may say anything."""
+    try:
+        found = json.loads(user_metadata or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _result(commit: Mapping[str, Any], told: Mapping[str, Any]) -> BatchResult:
+    metrics = {
+        key: int(value) for key, value in commit["operationMetrics"].items() if value.isdecimal()
+    }
+    inserted = metrics.get("numTargetRowsInserted", metrics.get("numOutputRows", 0))
+    read, dropped = told["rowsRead"], told["rowsDropped"]
+    return BatchResult(
+        version=commit["version"],
+        rows_read=read,
+        rows_inserted=inserted,
+        rows_deleted=metrics.get("numTargetRowsDeleted", 0),
+        rows_late=read - dropped - inserted,
+        rows_dropped=dropped,
+        expectations=tuple(
+            ExpectationCount(
+                found["name"],
+                ExpectationAction(found["action"]),
+                passed=found["passed"],
+                failed=found["failed"],
+            )
+            for found in told["expectations"]
+        ),
+        bytes_written=metrics.get("numOutputBytes", metrics.get("numTargetBytesAdded", 0)),
+    )

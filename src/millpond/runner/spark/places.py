@@ -1,0 +1,58 @@
+"""Where a Spark server keeps a pipeline's checkpoints, and tables below its storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from millpond.engine.spark.server import is_on_this_machine, shown
+from millpond.errors.spark import StorageNotSharedError
+from millpond.names import TableName
+from millpond.options import SPARK_STORAGE, SPARK_TABLES
+from millpond.project import Spec
+from millpond.storage import Layout
+
+
+@dataclass(frozen=True)
+class Places:
+    """Locations as the server sees them.
+
+    Attributes:
+        root: The storage, without a slash at its end.
+        layout: The storage folder on this machine, whose order the server's storage shares.
+        has_tables: Whether new tables lie below it, and not where the catalog puts them.
+        sees_this_machine: Whether folders of this machine are the server's, too.
+    """
+
+    root: str
+    layout: Layout
+    has_tables: bool
+    sees_this_machine: bool
+
+    @classmethod
+    def of(cls, spec: Spec, layout: Layout, url: str) -> Self:
+        """Find them.
+
+        Raises:
+            StorageNotSharedError: The server is elsewhere, and the spec names no storage for it.
+        """
+        is_local = is_on_this_machine(url)
+        root = SPARK_STORAGE.read(spec.configuration)
+        if root is None:
+            if not is_local:
+                raise StorageNotSharedError.from_url(shown(url), key=SPARK_STORAGE.key)
+            root = str(layout.root.absolute())
+        has_tables = SPARK_TABLES.read(spec.configuration) == "storage"
+        return cls(root, layout, has_tables, is_local)
+
+    def checkpoint(self, flow: str, checkpoint_id: str) -> str:
+        """The checkpoint of a streaming query."""
+        return self._under_root(self.layout.checkpoint(flow, checkpoint_id))
+
+    def table(self, name: TableName) -> str | None:
+        """Where a table is to be, or `None` where the catalog says."""
+        return self._under_root(self.layout.table(name)) if self.has_tables else None
+
+    def _under_root(self, path: object) -> str:
+        below = str(path).removeprefix(str(self.layout.root)).strip("/")
+        return f"{self.root}/{below}"

@@ -1,0 +1,96 @@
+"""A Spark server as the place where tables are and flows run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pyspark import cloudpickle
+
+from millpond.definitions import Dataset
+from millpond.engine.spark import SparkEngine
+from millpond.graph import ExternalSources, ResolvedDataset
+from millpond.project import Spec
+from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, TableState
+from millpond.runner.schedule import Task
+from millpond.runner.spark import batch_program
+from millpond.runner.spark.flow_run import FlowRun
+from millpond.runner.spark.inputs import ServerInputs
+from millpond.runner.spark.places import Places
+from millpond.runner.spark.sources import SparkSources
+from millpond.runner.spark.table_setup import ReadyTable, set_up
+from millpond.runner.spark.tables import SparkTable, SparkTables
+from millpond.storage import Layout
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Key = tuple[str, ...]
+
+
+class SparkRuntime:
+    """Tables of a Spark server's catalog, and its Structured Streaming.
+
+    Args:
+        url: Of the server, `sc://host:port`.
+    """
+
+    def __init__(self, spec: Spec, *, layout: Layout, url: str) -> None:
+        # The server's Python has no millpond: what runs there is sent whole.
+        cloudpickle.register_pickle_by_value(batch_program)
+        self._spec = spec
+        self._places = Places.of(spec, layout, url)
+        self._ready: dict[Key, ReadyTable] = {}
+        self.engine = SparkEngine(
+            url, configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
+        )
+        self.tables = SparkTables(
+            self.engine, self._places, root=spec.root, configuration=spec.configuration
+        )
+
+    def external(self, *, keeps_columns: bool) -> ExternalSources:
+        del keeps_columns
+        return SparkSources(
+            self.engine, root=self._spec.root, configuration=self._spec.configuration
+        )
+
+    def left_out(self, dataset: Dataset) -> tuple[str, ...]:
+        """Delta on Spark has all that there is."""
+        del dataset
+        return ()
+
+    def set_up(self, dataset: ResolvedDataset, *, reset: bool) -> Mapping[str, str]:
+        ready = set_up(dataset, self.engine, self._places, reset=reset)
+        self._ready[dataset.key] = ready
+        return ready.checkpoints
+
+    def batches(self, task: Task, update: RunningUpdate) -> Iterator[BatchOutcome]:
+        run = FlowRun(
+            task,
+            self._ready[task.dataset.key],
+            update,
+            engine=self.engine,
+            places=self._places,
+            configuration=self._spec.configuration,
+        )
+        return run.batches()
+
+    def clean_up(self, dataset: ResolvedDataset) -> None:
+        """Checkpoints lie on the server's storage, which only the server can clean."""
+
+    def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:
+        inputs = ServerInputs("The query", pipeline, self._spec.configuration)
+        return self.engine.query(text, inputs, catalog=self._spec.catalog, schema=self._spec.schema)
+
+    def state(self, dataset: ResolvedDataset) -> TableState:
+        table = dataset.table
+        assert isinstance(table, SparkTable)
+        detail = table.detail()
+        if detail is None:
+            return TableState(None, None, table.place)
+        rows = self.engine.rows(f"SELECT count(*) AS rows FROM {table.sql}")[0]["rows"]
+        newest = self.engine.rows(f"DESCRIBE HISTORY {table.sql} LIMIT 1")[0]["version"]
+        return TableState(rows, newest, detail.location)
+
+    def close(self) -> None:
+        self.engine.close()

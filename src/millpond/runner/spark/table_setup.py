@@ -1,0 +1,194 @@
+"""Brings a table on a Spark server to what its definition asks for: create, widen, reset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from millpond.definitions import DatasetKind
+from millpond.engine.spark import SparkEngine
+from millpond.errors.spark import TableNotDeltaError
+from millpond.graph import ResolvedDataset
+from millpond.names import TableName
+from millpond.runner.spark.places import Places
+from millpond.runner.spark.sql import (
+    column_sql,
+    path_sql,
+    properties_sql,
+    quoted,
+    table_sql,
+    text_sql,
+    type_sql,
+)
+from millpond.runner.spark.tables import SparkTable, TableDetail
+from millpond.runner.table_properties import (
+    app_id,
+    check_drift,
+    check_kind,
+    checkpoints_of,
+    defined_properties,
+    is_partitioned_otherwise,
+    partition_columns,
+    widened,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+# Delta on Spark takes these characters in names only where columns are mapped.
+_NEED_MAPPING = frozenset(" ,;{}()\n\t=")
+MAPPING = {"delta.columnMapping.mode": "name"}
+
+
+@dataclass(frozen=True)
+class ReadyTable:
+    """A table that its flows can write to.
+
+    Attributes:
+        checkpoints: Checkpoint id by flow name.
+    """
+
+    table: SparkTable
+    checkpoints: Mapping[str, str]
+
+    def app_id(self, flow: str) -> str:
+        """Under this id the table's commits carry the numbers of a flow's batches."""
+        return app_id(flow, self.checkpoints[flow])
+
+
+def set_up(
+    dataset: ResolvedDataset, engine: SparkEngine, places: Places, *, reset: bool
+) -> ReadyTable:
+    """Create the dataset's table, or bring it to the definition.
+
+    Raises:
+        MillpondError: It can't get there without a full refresh.
+    """
+    table = dataset.table
+    assert isinstance(table, SparkTable)
+    setup = _Setup(dataset, table, engine, places)
+    detail = table.detail()
+    if detail is None:
+        if table.exists():
+            raise TableNotDeltaError.from_table(str(dataset.name), where=dataset.dataset.location)
+        checkpoints = setup.create()
+    elif reset:
+        checkpoints = setup.replace()
+    else:
+        checkpoints = setup.evolve(detail)
+    return ReadyTable(table, checkpoints)
+
+
+@dataclass(frozen=True)
+class _Setup:
+    dataset: ResolvedDataset
+    table: SparkTable
+    engine: SparkEngine
+    places: Places
+
+    def create(self) -> Mapping[str, str]:
+        name = self.dataset.name
+        if not self.dataset.dataset.path:
+            schema = f"{quoted(name.catalog)}.{quoted(name.schema)}"
+            self.engine.rows(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+            location = self.places.table(name)
+            if location is not None:
+                return self._create_at(location, name)
+        return self._create("CREATE TABLE")
+
+    def replace(self) -> Mapping[str, str]:
+        """Clear the table and point its flows to new, empty checkpoints, in one commit."""
+        return self._create("CREATE OR REPLACE TABLE")
+
+    def evolve(self, detail: TableDetail) -> Mapping[str, str]:
+        dataset = self.dataset
+        check_kind(dataset, detail.properties)
+        if is_partitioned_otherwise(dataset, detail.partition_columns):
+            return self.replace()
+        check_drift(dataset, detail.properties)
+        if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
+            current = self.table.columns()
+            self._widen(current, widened(dataset, current))
+        checkpoints = checkpoints_of(dataset, detail.properties)
+        wanted = self._properties(checkpoints)
+        changed = {k: v for k, v in wanted.items() if detail.properties.get(k) != v}
+        if changed:
+            self.table.set_properties(changed)
+        comment = dataset.dataset.comment
+        if (comment or "") != (detail.description or ""):
+            text = "NULL" if comment is None else text_sql(comment)
+            self.engine.rows(f"COMMENT ON TABLE {self.table.sql} IS {text}")
+        return checkpoints
+
+    def _create_at(self, location: str, name: TableName) -> Mapping[str, str]:
+        """Create a table below the storage, or take over one that is there already."""
+        there = SparkTable(path_sql(location), self.engine).detail()
+        if there is None:
+            return self._create("CREATE TABLE", location=location)
+        self.engine.rows(
+            f"CREATE TABLE {table_sql(name)} USING DELTA LOCATION {text_sql(location)}"
+        )
+        return self.evolve(there)
+
+    def _create(self, statement: str, *, location: str | None = None) -> Mapping[str, str]:
+        dataset = self.dataset
+        checkpoints = checkpoints_of(dataset)
+        definition = dataset.dataset
+        columns = ", ".join(map(column_sql, dataset.schema.fields))
+        text = f"{statement} {self.table.sql} ({columns}) USING DELTA"
+        partitioning = partition_columns(dataset)
+        if partitioning:
+            text += f" PARTITIONED BY ({', '.join(map(quoted, partitioning))})"
+        elif definition.cluster_by:
+            text += f" CLUSTER BY ({', '.join(map(quoted, definition.cluster_by))})"
+        if location is not None:
+            text += f" LOCATION {text_sql(location)}"
+        if definition.comment:
+            text += f" COMMENT {text_sql(definition.comment)}"
+        text += f" TBLPROPERTIES ({properties_sql(self._properties(checkpoints))})"
+        self.engine.rows(text)
+        return checkpoints
+
+    def _properties(self, checkpoints: Mapping[str, str]) -> dict[str, str]:
+        dataset = self.dataset
+        given = dict(dataset.dataset.table_properties)
+        if any(_NEED_MAPPING & set(name) for name in _names(dataset.schema)):
+            given = {**MAPPING, **given}
+        return defined_properties(dataset, given, checkpoints)
+
+    def _widen(self, current: StructType, wanted: StructType) -> None:
+        known = {field.name.lower(): field for field in current.fields}
+        new = [field for field in wanted.fields if field.name.lower() not in known]
+        wider = [
+            field
+            for field in wanted.fields
+            if field.name.lower() in known and known[field.name.lower()].dataType != field.dataType
+        ]
+        if new:
+            self._alter(f"ADD COLUMNS ({', '.join(map(column_sql, new))})")
+        if wider:
+            self.table.set_properties({"delta.enableTypeWidening": "true"})
+        for field in wider:
+            self._alter(f"ALTER COLUMN {quoted(field.name)} TYPE {type_sql(field.dataType)}")
+
+    def _alter(self, change: str) -> None:
+        self.engine.rows(f"ALTER TABLE {self.table.sql} {change}")
+
+
+def _names(schema: StructType) -> list[str]:
+    """The names of all columns and of the fields inside them."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    found: list[str] = []
+    waiting: list[object] = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, StructType):
+            found += part.names
+            waiting += [field.dataType for field in part.fields]
+        elif isinstance(part, ArrayType):
+            waiting.append(part.elementType)
+        elif isinstance(part, MapType):
+            waiting += [part.keyType, part.valueType]
+    return found

@@ -1,0 +1,190 @@
+"""Tables of a Spark server, as resolving sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+from millpond import samples
+from millpond.definitions import Dataset
+from millpond.delta import Metadata
+from millpond.engine.protocol import TableRead
+from millpond.engine.spark import SparkEngine
+from millpond.errors.spark import CatalogNotOnServerError
+from millpond.graph import StoredTable
+from millpond.names import TableName
+from millpond.runner.spark.places import Places
+from millpond.runner.spark.sql import path_sql, properties_sql, table_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+# What a server says of a name or a location without a table.
+_MISSING = frozenset(
+    {
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+        "PATH_NOT_FOUND",
+        "DELTA_MISSING_DELTA_TABLE",
+        "DELTA_TABLE_NOT_FOUND",
+        "DELTA_PATH_DOES_NOT_EXIST",
+        "DELTA_SCHEMA_NOT_SET",
+    }
+)
+_CATALOG_MISSING = frozenset({"REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND"})
+
+
+@dataclass(frozen=True)
+class TableDetail:
+    """What the server tells of a Delta table."""
+
+    id: str
+    location: str
+    properties: Mapping[str, str]
+    partition_columns: tuple[str, ...]
+    description: str | None
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A table of the server's catalog, or at a location that the server sees.
+
+    Attributes:
+        sql: Its name as SQL text, quoted.
+    """
+
+    sql: str
+    engine: SparkEngine
+
+    @property
+    def place(self) -> str:
+        return self.sql
+
+    def exists(self) -> bool:
+        return self._columns() is not None
+
+    def is_same(self, other: StoredTable) -> bool:
+        if not isinstance(other, SparkTable):
+            return False
+        if self.sql.lower() == other.sql.lower():
+            return True
+        ours, theirs = self.detail(), other.detail()
+        return ours is not None and theirs is not None and ours.location == theirs.location
+
+    def columns(self) -> StructType:
+        found = self._columns()
+        if found is None:
+            message = f"{self.sql} is not there"
+            raise LookupError(message)
+        return found
+
+    def id(self) -> str:
+        found = self.detail()
+        return self.sql if found is None else found.id
+
+    def check(self, metadata: Metadata) -> None:
+        """The server checks what it is asked for when it makes the table."""
+
+    def properties(self) -> Mapping[str, str]:
+        """Those of a Delta table that is there."""
+        found = self.detail()
+        return {} if found is None else found.properties
+
+    def set_properties(self, properties: Mapping[str, str]) -> None:
+        self.engine.rows(f"ALTER TABLE {self.sql} SET TBLPROPERTIES ({properties_sql(properties)})")
+
+    def detail(self) -> TableDetail | None:
+        """What the server tells of it; nothing where it is no Delta table, or not there."""
+        from pyspark.errors import PySparkException
+
+        try:
+            row = self.engine.rows(f"DESCRIBE DETAIL {self.sql}")[0]
+        except PySparkException as error:
+            if error.getCondition() in _MISSING:
+                return None
+            raise
+        if row["format"] != "delta":
+            return None
+        return TableDetail(
+            id=row["id"],
+            location=row["location"],
+            properties=dict(row["properties"]),
+            partition_columns=tuple(row["partitionColumns"]),
+            description=row["description"],
+        )
+
+    def _columns(self) -> StructType | None:
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect import proto
+
+        relation = proto.Relation()
+        relation.read.named_table.unparsed_identifier = self.sql
+        try:
+            return self.engine.client().schema(proto.Plan(root=relation))
+        except PySparkException as error:
+            if error.getCondition() in _MISSING:
+                return None
+            raise
+
+
+@dataclass(frozen=True)
+class SparkTables:
+    """Finds tables: by their three-part names in the server's catalog, and by location."""
+
+    engine: SparkEngine
+    places: Places
+    root: Path
+    configuration: Mapping[str, str]
+
+    def of(self, dataset: Dataset) -> SparkTable:
+        if dataset.path:
+            return self.at(dataset.path)
+        return SparkTable(table_sql(dataset.name), self.engine)
+
+    def named(self, name: TableName, read: TableRead) -> SparkTable | None:
+        from pyspark.errors import PySparkException
+
+        table = SparkTable(table_sql(name), self.engine)
+        try:
+            if table.exists():
+                return table
+        except PySparkException as error:
+            if error.getCondition() not in _CATALOG_MISSING:
+                raise
+            sample = self._sample(name, read)
+            if sample is not None:
+                return sample
+            raise CatalogNotOnServerError.from_name(
+                name.catalog,
+                known=", ".join(row["catalog"] for row in self.engine.rows("SHOW CATALOGS")),
+                reader="A query",
+                where=read.location,
+            ) from error
+        return self._sample(name, read)
+
+    def event_log(self) -> SparkTable | None:
+        """The event log is kept on this machine, so the server has to see its folders."""
+        folder = self.places.layout.events
+        if not self.places.sees_this_machine or not (folder / "_delta_log").is_dir():
+            return None
+        return self.at(str(folder.absolute()))
+
+    def at(self, path: str) -> SparkTable:
+        is_local_path = not urlparse(path).scheme
+        location = str((self.root / path).resolve()) if is_local_path else path
+        return SparkTable(path_sql(location), self.engine)
+
+    def _sample(self, name: TableName, read: TableRead) -> SparkTable | None:
+        """A sample, which is made on this machine."""
+        if not self.places.sees_this_machine:
+            return None
+        folder = samples.locate(
+            name.parts,
+            layout=self.places.layout,
+            configuration=self.configuration,
+            where=read.location,
+        )
+        return None if folder is None else self.at(str(folder.absolute()))
