@@ -164,12 +164,16 @@ def _failing(location: str, action: str) -> Iterator[None]:
     except (BotoCoreError, ClientError, ValueError) as error:
         if isinstance(error, MillpondError):
             raise
-        answer = getattr(error, "response", {}).get("ResponseMetadata", {})
-        if answer.get("HTTPStatusCode") == _NOT_FOUND:
+        if isinstance(error, ClientError) and _status(error.response) == _NOT_FOUND:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), location) from error
         raise FilesUnreachableError.from_error(
             location, action=action, reason=str(error)
         ) from error
+
+
+def _status(answer: Mapping[str, Any]) -> int | None:
+    status: int | None = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    return status
 
 
 def _version(uri: str, found: Mapping[str, Any], *, size_bytes: int) -> ListedFile:
