@@ -469,3 +469,20 @@ def test_moving_needs_a_destination_outside_of_what_is_read():
             )
     with pytest.raises(InvalidFileOptionError, match="an absolute path"):
         parse("csv", columns="a INT", cleanSource="archive", sourceArchiveDir="archive")
+
+
+@pytest.mark.parametrize("path", ["sent", "file:sent", "link"])
+def test_a_destination_is_seen_to_be_inside_however_the_folder_is_named(tmp_path, path):
+    (tmp_path / "sent").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "sent")
+    if path.startswith("file:"):
+        path = f"file:{tmp_path}/./sent/"
+    with pytest.raises(InvalidFileOptionError, match="would be read again"):
+        parse(
+            "csv",
+            paths=(path,),
+            columns="a INT",
+            root=tmp_path,
+            cleanSource="archive",
+            sourceArchiveDir=str(tmp_path / "sent/archive"),
+        )

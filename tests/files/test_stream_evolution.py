@@ -6,6 +6,7 @@ import json
 from datetime import date
 from decimal import Decimal
 
+import pytest
 from deltalake import DeltaTable
 
 from millpond.errors.file_reads import (
@@ -224,6 +225,40 @@ def test_columns_called_like_those_beside_the_files_are_rescued_and_not_new(supp
     suppliers.updated()
     [(v, day, text)] = suppliers.rows()
     assert (v, day, rescued(text)) == (2, 7, {"DAY": 1, "_rescued_data": "x"})
+
+
+FORGED = '{"v": 2, "_metadata": {"file_name": "a.json"}}'
+NAMED = "SELECT v, _metadata.file_name AS f, _rescued_data FROM STREAM read_files('SENT', format => 'json'"
+
+
+@pytest.mark.parametrize("comes", ["with the first files", "later"])
+@pytest.mark.parametrize("forged", [FORGED, '{"v": 2, "_METADATA": 7}'])
+def test_a_file_cannot_take_over_what_metadata_means(suppliers, comes, forged):
+    suppliers.query(f"{NAMED})")
+    suppliers.send("a.json", '{"v": 1}')
+    if comes == "later":
+        suppliers.updated()
+    suppliers.send("evil.json", forged, at_s=1)
+    suppliers.updated()
+    one, two = suppliers.rows()
+    assert one == (1, "a.json", None)
+    assert two[:2] == (2, "evil.json")
+    assert rescued(two[2]) == {k: v for k, v in json.loads(forged).items() if k != "v"}
+
+
+def test_metadata_in_files_is_theirs_where_the_user_gives_its_type(suppliers):
+    hint = "_metadata STRUCT<file_name: STRING>"
+    suppliers.query(f"{NAMED}, schemaHints => '{hint}')")
+    suppliers.send("mine.json", FORGED)
+    suppliers.updated()
+    assert suppliers.rows() == [(2, "a.json", None)]
+
+
+def test_a_folder_named_metadata_gives_no_column(suppliers):
+    suppliers.query(f"{NAMED})")
+    suppliers.send("_metadata=7/a.json", '{"v": 1}')
+    suppliers.updated()
+    assert [row[:2] for row in suppliers.rows()] == [(1, "a.json")]
 
 
 def test_columns_are_inferred_from_the_files_that_can_be_read(suppliers):

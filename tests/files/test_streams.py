@@ -172,6 +172,26 @@ def test_files_that_were_read_are_cleaned_away_once_their_time_is_over(suppliers
     assert values(suppliers) == [1]
 
 
+@pytest.mark.parametrize("way", ["SENT/*", "through a link"])
+def test_files_that_were_moved_to_where_the_read_reaches_are_not_read_again(suppliers, way):
+    archive = suppliers.sent / "archive"
+    read = READ.replace("SENT", way if way == "SENT/*" else "SENT")
+    if way != "SENT/*":
+        archive = suppliers.sent.parent / "archive"
+        archive.mkdir()
+        (suppliers.sent / "link").symlink_to(archive)
+    suppliers.query(
+        f"SELECT * FROM STREAM {read}, cleanSource => 'MOVE', "
+        f"`cleanSource.retentionDuration` => '0 seconds', "
+        f"`cleanSource.moveDestination` => '{archive}')"
+    )
+    suppliers.send("below/a.csv", csv(1))
+    suppliers.updated()
+    assert len([*archive.rglob("a.csv")]) == 1
+    suppliers.updated()
+    assert values(suppliers) == [1]
+
+
 def test_files_are_not_cleaned_away_before_their_time_is_over(suppliers):
     suppliers.query(f"SELECT * FROM STREAM {READ}, cleanSource => 'DELETE')")
     path = suppliers.send("a.csv", csv(1))

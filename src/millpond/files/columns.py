@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from millpond.delta.schema import is_reserved
 from millpond.errors.file_reads import TooManyColumnsError
-from millpond.files.metadata import metadata_field
+from millpond.files.metadata import METADATA_NAME, metadata_field
+from millpond.files.options import Dialect
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -54,11 +55,22 @@ class FileColumns:
         return StructType([*self.schema.fields, *hidden])
 
 
-def storable(columns: StructType) -> StructType:
-    """Columns found in files, less those of names that no table can have: they are rescued."""
+def storable(columns: StructType, dialect: Dialect) -> StructType:
+    """Columns found in files, less those whose names no column can have that nobody gave.
+
+    These are rescued: names that no table can have, and `_metadata`, which any file could take over
+    from the queries that mean the file's own. Only in Spark's own reader a column of the files
+    comes first.
+    """
     from pyspark.sql.types import StructType
 
-    return StructType([f for f in _named(columns).fields if not is_reserved(f.name)])
+    return StructType([f for f in _named(columns).fields if not is_kept_aside(f.name, dialect)])
+
+
+def is_kept_aside(name: str, dialect: Dialect) -> bool:
+    """Whether a column that files have is none of a read's, unless the user gives it."""
+    takes_over = name.lower() == METADATA_NAME and dialect is not Dialect.SPARK
+    return takes_over or is_reserved(name)
 
 
 def check_count(columns: StructType) -> None:

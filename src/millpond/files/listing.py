@@ -128,6 +128,8 @@ def _filtered(
     files: Iterable[ListedFile], options: FileOptions, *, first: bool
 ) -> Iterable[ListedFile]:
     discovery = options.discovery
+    if options.clean_source_move_to is not None:
+        files = _outside(files, locate(options.clean_source_move_to, root=Path("/")))
     if discovery.path_glob is not None:
         regex = compiled(discovery.path_glob)
         files = [file for file in files if regex.match(unquote_path(file.name))]
@@ -140,6 +142,17 @@ def _filtered(
     if discovery.max_file_age_s is not None:
         files = _young(list(files), options, age_s=discovery.max_file_age_s, first=first)
     return files
+
+
+def _outside(files: Iterable[ListedFile], archive: Location) -> Iterator[ListedFile]:
+    """The files that do not lie where those go that were read, or these would be read for ever."""
+    folders: dict[str, bool] = {}
+    for file in files:
+        folder = file.uri.rpartition("/")[0] + "/"
+        if folder not in folders:
+            folders[folder] = parse_uri(folder).is_in(archive)
+        if not folders[folder]:
+            yield file
 
 
 def _young(

@@ -63,6 +63,16 @@ class Location:
     def uri(self, path: str) -> str:
         return self.prefix + quote_path(path)
 
+    def is_in(self, folder: Location) -> bool:
+        """Whether it is a folder or lies somewhere below it, wherever links lead."""
+        if self.prefix != folder.prefix:
+            return False
+        path, base = (
+            os.path.realpath(each.path) if each.is_local else each.path.rstrip("/")
+            for each in (self, folder)
+        )
+        return f"{path}/".startswith(f"{base.rstrip('/')}/")
+
 
 def locate(text: str, *, root: Path, where: SourceLocation | None = None) -> Location:
     """Read a path as the user wrote it.

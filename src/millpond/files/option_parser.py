@@ -6,7 +6,7 @@ is for the format to say; their names are checked here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -22,8 +22,9 @@ from millpond.errors.files import (
     UnsupportedFileOptionError,
 )
 from millpond.files import known_options as known
+from millpond.files.globs import is_glob
 from millpond.files.listing import list_files
-from millpond.files.locations import locate
+from millpond.files.locations import Location, locate
 from millpond.files.option_values import OptionValues
 from millpond.files.options import (
     DEFAULT_MAX_FILES,
@@ -86,8 +87,7 @@ def parse_options(
     where_to_look = tuple(paths) or (given.get("path", ""),)
     if not all(path.strip() for path in where_to_look):
         raise FilesPathMissingError.from_reader(_reader(dialect, format), where=where)
-    for path in where_to_look:
-        locate(path, root=root or Path("/"), where=where)
+    places = [locate(path, root=root or Path("/"), where=where) for path in where_to_look]
     name = format if dialect is Dialect.SPARK else given.get("format", "").strip()
     if not name and dialect is Dialect.READ_FILES:
         name = _told_format(given, where_to_look, root=root, where=where)
@@ -106,7 +106,7 @@ def parse_options(
     if streaming and dialect is Dialect.SPARK and not infers_streams:
         request.check_schema_of_stream()
     max_files = DEFAULT_MAX_FILES if dialect is not Dialect.SPARK else UNLIMITED_FILES
-    clean, retention_s, move_to = request.clean_source(where_to_look)
+    clean, retention_s, move_to = request.clean_source(places)
     return FileOptions(
         format=file_format,
         paths=where_to_look,
@@ -212,7 +212,7 @@ class _Request:
             max_file_age_s=values.seconds("maxFileAge"),
         )
 
-    def clean_source(self, paths: tuple[str, ...]) -> tuple[CleanSource, float, str | None]:
+    def clean_source(self, places: Sequence[Location]) -> tuple[CleanSource, float, str | None]:
         if self.is_spark:
             chosen = self.values.choice("cleanSource", _SparkClean, default=_SparkClean.OFF)
             clean = CleanSource.MOVE if chosen is _SparkClean.ARCHIVE else CleanSource[chosen.name]
@@ -233,10 +233,15 @@ class _Request:
             )
         if not move_to.startswith("/") and ":/" not in move_to:
             raise self.values.invalid(option, must_be="an absolute path or a URI")
-        for path in paths:
-            if f"{move_to.rstrip('/')}/".startswith(f"{path.rstrip('/')}/"):
+        target = locate(move_to, root=Path("/"), where=self.values.where)
+        for place in places:
+            # What lies where a pattern happens to reach is left out of the listing.
+            if not is_glob(place.path) and target.is_in(place):
                 raise InvalidFileOptionError.from_destination_inside(
-                    self.values.spelling(option), move_to, source=path, where=self.values.where
+                    self.values.spelling(option),
+                    move_to,
+                    source=place.shown,
+                    where=self.values.where,
                 )
         return clean, retention_s, move_to
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from millpond.errors.files import PartitionColumnTwiceError
+from millpond.files.columns import is_kept_aside
 from millpond.files.globs import alternatives, compiled, fixed_prefix, is_glob
 from millpond.files.listed_file import ListedFile
 from millpond.files.locations import Location, locate, parse_uri
@@ -80,6 +81,8 @@ def _values_below(
         values = partition_values(file.uri)
         for name in _names_below(file.uri, bases, options):
             if by_lower is not None and name.lower() not in by_lower:
+                continue
+            if by_lower is None and is_kept_aside(name, options.dialect):
                 continue
             # Names that differ in case alone are one column.
             found.setdefault(spelt.setdefault(name.lower(), name), set()).add(values[name])

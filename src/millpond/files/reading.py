@@ -186,7 +186,7 @@ class _Group:
 
         inside = self._columns.inside
         known = inside.simpleString()
-        new = storable(self._columns.without_those_beside(found))
+        new = storable(self._columns.without_those_beside(found), self._options.dialect)
         return StructType(
             [f for f in new.fields if united(inside, StructType([f])).simpleString() != known]
         )

@@ -198,7 +198,7 @@ class _Inference:
         found = format_of(self._options.format).infer(
             contents, self._options, connection=self._connection, folder=self._folder
         )
-        columns = storable(found)
+        columns = storable(found, self._options.dialect)
         check_count(columns)
         return columns
 
