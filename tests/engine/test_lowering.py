@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 
-from millpond.engine.connect.failures import Subject, analysis_error, message_of
+from millpond.engine.connect.failures import Subject, analysis_error
 from millpond.engine.connect.lowering import External, keeps_state, lowered
 from millpond.engine.connect.messages import input_relations, leaves
 from millpond.engine.connect.plan import ConnectPlan
@@ -486,7 +486,7 @@ def test_a_column_that_is_not_there_is_shown_in_the_users_file(run, text):
     )
     with pytest.raises(PySparkException) as caught:
         run(found.relation, found.sources)
-    error = analysis_error(message_of(caught.value), Subject.of_plan(plan))
+    error = analysis_error(caught.value, Subject.of_plan(plan))
     assert isinstance(error, UnresolvedColumnError)
     assert (error.where.line, error.where.column) == (2, text.index("b.zz") + 1)
 

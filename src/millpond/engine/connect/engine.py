@@ -237,7 +237,7 @@ class ConnectEngine(ABC):
         from pyspark.errors import PySparkException
         from pyspark.sql.types import StructType
 
-        from millpond.engine.connect.failures import message_of
+        from millpond.engine.connect.answers import message_of
 
         subject = f"The schema {text!r}"
         try:
@@ -261,9 +261,9 @@ class ConnectEngine(ABC):
         from pyspark.errors import PySparkException
         from pyspark.sql.connect import proto
 
+        from millpond.engine.connect.answers import message_of
         from millpond.engine.connect.columns import sequence_expression
         from millpond.engine.connect.expressions import named
-        from millpond.engine.connect.failures import message_of
         from millpond.engine.connect.messages import empty_relation
         from millpond.engine.connect.sequences import check_sequence
 
@@ -327,13 +327,13 @@ class ConnectEngine(ABC):
         from pyspark.errors import PySparkException
         from pyspark.sql.connect import proto
 
-        from millpond.engine.connect.failures import is_syntax_error
+        from millpond.engine.connect.answers import unread_text
 
         root = proto.Relation(sql=proto.SQL(query=text))
         try:
             self.client().schema(proto.Plan(root=root))
         except PySparkException as error:
-            return not is_syntax_error(error)
+            return unread_text(error) is None
         return True
 
 
@@ -350,17 +350,13 @@ def _explained(error: Exception | SystemExit, *, name: str, query: PythonQuery) 
     """The error for an exception that a query function raised."""
     from pyspark.errors import PySparkException
 
+    from millpond.engine.connect.answers import names_missing
     from millpond.engine.connect.call_sites import user_line
-    from millpond.engine.connect.failures import (
-        Subject,
-        analysis_error,
-        message_of,
-        names_missing,
-    )
+    from millpond.engine.connect.failures import Subject, analysis_error
 
     where = _in_project(user_line(error.__traceback__) or query.location, query)
-    if isinstance(error, PySparkException) and names_missing(message_of(error)):
-        return analysis_error(message_of(error), Subject(f"The query function {name}", where))
+    if isinstance(error, PySparkException) and names_missing(error):
+        return analysis_error(error, Subject(f"The query function {name}", where))
     return QueryFunctionError.raised(name, error, where=where)
 
 

@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError
 
 from millpond.definitions import Expectation
 from millpond.engine.connect.expressions import named, text_expression
-from millpond.engine.connect.failures import Subject, analysis_error, message_of
+from millpond.engine.connect.failures import Subject, analysis_error
 from millpond.engine.connect.messages import empty_relation
 from millpond.engine.shapes.functions import GENERATORS, kind_of_function
 from millpond.engine.sqltext.blocks import Outline, outline
@@ -126,4 +126,4 @@ def _type_of(expectation: Expectation, schema: StructType, client: Any) -> Any:
             texts=[QueryText(expectation.constraint, expectation.location or _NOWHERE)],
             known=schema.names,
         )
-        raise analysis_error(message_of(error), subject) from error
+        raise analysis_error(error, subject) from error

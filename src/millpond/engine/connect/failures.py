@@ -10,8 +10,15 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
+from millpond.engine.connect.answers import (
+    message_of,
+    missing_column,
+    missing_function,
+    names_missing,
+    unread_text,
+)
 from millpond.engine.connect.messages import input_relations, own_expressions
-from millpond.engine.connect.plan import PLACEHOLDER, ConnectPlan
+from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.connect.reads import location_of
 from millpond.engine.connect.view_rows import violation_in
 from millpond.engine.sqltext.analysis import TextAnalysis
@@ -27,13 +34,7 @@ from millpond.errors.engine import (
 from millpond.names import quote_identifier
 from millpond.sql.tokens import TokenKind, identifier_value
 
-_MISSING_COLUMN = re.compile(r"attribute ObjectName\(\[(.*?)\]\) is missing from the schema")
-_IDENTIFIER = re.compile(r'Identifier\("((?:[^"\\]|\\.)*)"\)')
-_MISSING_FUNCTION = re.compile(r"unknown function: (\S+)")
 _BY_ALL = re.compile(r"\bBY\s+ALL\b", re.IGNORECASE)
-_SYNTAX = re.compile(r"found (.*) at \d+:\d+ expected")
-_PLACEHOLDERS = re.compile(PLACEHOLDER.format(number=r"\d+"))
-_STACK = re.compile(r"\n\nStack [Tt]race.*|\n\nJVM stacktrace.*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -61,23 +62,13 @@ class Subject:
         return cls("The query", plan.location, texts, plan.relation, known)
 
 
-def message_of(error: PySparkException) -> str:
-    """The engine's own words."""
-    text = error.getMessage() or str(error)
-    return _PLACEHOLDERS.sub("(table)", _STACK.sub("", str(text))).strip()
-
-
-def is_syntax_error(error: PySparkException) -> bool:
-    return _SYNTAX.search(message_of(error)) is not None
-
-
 @contextmanager
 def analysing(plan: ConnectPlan, known: Collection[str] = frozenset()) -> Iterator[None]:
     """Turn an engine's refusal of a plan into a `MillpondError`."""
     try:
         yield
     except PySparkException as error:
-        raise analysis_error(message_of(error), Subject.of_plan(plan, known)) from error
+        raise analysis_error(error, Subject.of_plan(plan, known)) from error
 
 
 @contextmanager
@@ -86,23 +77,17 @@ def running(plan: ConnectPlan) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
+        if names_missing(error):
+            raise analysis_error(error, Subject.of_plan(plan)) from error
         message = message_of(error)
-        if names_missing(message):
-            raise analysis_error(message, Subject.of_plan(plan)) from error
         violation = violation_in(message, where=plan.location)
         raise violation or QueryRunError.of(message, where=plan.location) from error
 
 
-def names_missing(message: str) -> bool:
-    """Whether an engine misses a column or function."""
-    return bool(_MISSING_COLUMN.search(message) or _MISSING_FUNCTION.search(message))
-
-
-def analysis_error(message: str, subject: Subject) -> MillpondError:
+def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
     """The error for a query or expression that the engine can't analyse."""
-    column = _MISSING_COLUMN.search(message)
-    if column is not None:
-        parts = [part.replace('\\"', '"') for part in _IDENTIFIER.findall(column.group(1))]
+    parts = missing_column(error)
+    if parts:
         where, caret = _find_name(subject, parts)
         if any(_BY_ALL.search(text.text) for text in subject.texts) and _is_all(parts):
             text = "the engine does not know BY ALL: name the columns instead."
@@ -116,18 +101,16 @@ def analysis_error(message: str, subject: Subject) -> MillpondError:
             where=where,
             detail=caret,
         )
-    function = _MISSING_FUNCTION.search(message)
-    if function is not None:
-        name = function.group(1)
+    name = missing_function(error)
+    if name is not None:
         where, caret = _find_name(subject, [name])
         return UnresolvedRoutineError.of(name, subject=subject.name, where=where, detail=caret)
-    syntax = _SYNTAX.search(message)
-    if syntax is not None:
-        found = syntax.group(1)
+    found = unread_text(error)
+    if found is not None:
         where, caret = _find_name(subject, [found])
         text = f"the engine can't read it from {found!r} on."
         return QueryAnalysisError.of(text, subject=subject.name, where=where, detail=caret or "")
-    first_line, _, rest = message.partition("\n")
+    first_line, _, rest = message_of(error).partition("\n")
     return QueryAnalysisError.of(first_line, subject=subject.name, where=subject.where, detail=rest)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 
-from millpond.engine.connect.failures import message_of
+from millpond.engine.connect.answers import message_of
 from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.shapes import Operator, OperatorKind
 from millpond.errors.engine import QueryAnalysisError

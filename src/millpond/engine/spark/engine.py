@@ -67,7 +67,7 @@ class SparkEngine(ConnectEngine):
         from pyspark.errors import PySparkException
         from pyspark.sql.connect import proto
 
-        from millpond.engine.connect.failures import message_of
+        from millpond.engine.connect.answers import message_of
 
         relation = self.relation(source)
         try:

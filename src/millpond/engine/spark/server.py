@@ -72,7 +72,7 @@ def check_fits(client: Any, url: str) -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql.connect import proto
 
-    from millpond.engine.connect.failures import message_of
+    from millpond.engine.connect.answers import message_of
 
     version = client._analyze("spark_version").spark_version  # noqa: SLF001 - as SparkSession.version does
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])

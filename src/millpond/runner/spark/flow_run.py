@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Holds the checkpoint under which a flow's only batch was committed.
 DONE_PROPERTY = "millpond.once.{flow}"
 POLL_S = 0.3
-START_ATTEMPTS = 5
+START_ATTEMPTS = 10
 # The server waits ten seconds for a query's Python worker: two at a time may be too slow.
 _STARTING = threading.Lock()
 _WORKER_LATE = "Python worker failed to connect back"
