@@ -9,6 +9,9 @@ import os
 import sys
 
 from millpond.engine.embedded.server import STACK_SIZE
+from tests.spark.fixtures import lone_spark_server, shared_spark, spark_server
+
+__all__ = ["lone_spark_server", "shared_spark", "spark_server"]
 
 _main = sys.modules["__main__"]
 if not hasattr(_main, "__file__"):

@@ -6,13 +6,12 @@ the open file. So a stale file, or a number that another program has got since, 
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,19 +77,24 @@ class Process:
         group = self.process_id()
         if patience_s > 0:
             _signal(group, signal.SIGTERM)
-            self._wait(patience_s)
+            _wait_until(lambda: not self.is_running(), seconds=patience_s)
         _signal(group, signal.SIGKILL)
-        self._wait(10)
+        _wait_until(lambda: not _signal(group, 0), seconds=10)
 
     def last_lines(self, count: int) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
 
-    def _wait(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while self.is_running() and time.monotonic() < deadline:
-            time.sleep(0.05)
 
-
-def _signal(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a group of processes, and say whether there is anyone to get it."""
+    try:
         os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _wait_until(condition: Callable[[], bool], *, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)

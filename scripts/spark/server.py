@@ -236,6 +236,8 @@ def confs_of(folder: Path, *, settings: Settings) -> dict[str, str]:
         "spark.default.parallelism": str(CORES),
         # Delta reads its log in as many tasks, 50 by default, which is for logs of clusters.
         "spark.databricks.delta.snapshotPartitions": str(CORES),
+        # Spark 4.2.0 waits forever for a Python function that it feeds from a scan (SPARK-58241).
+        "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
