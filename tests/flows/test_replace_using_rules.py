@@ -82,8 +82,25 @@ def test_a_null_sequence_stops_the_batch_with_nothing_applied(sales):
         sales.send(("east", "bob", 2, 2), ("west", "cid", 3, None), ("west", "dan", 3, None))
     assert "2 rows of batch 1" in str(caught.value)
     assert "main.sales.target" in str(caught.value)
+    assert "a null sequence (seq)." in str(caught.value)
     assert sales.holds(("east", "ann", 1, 1))
     assert sales.table.snapshot().version == version
+
+
+def test_a_null_sequence_is_shown_with_one_of_the_rows_keys_first(make_sales):
+    sales = make_sales(keys=("customer", "region"))
+    with pytest.raises(ReplaceUsingNullSequenceError) as caught:
+        sales.send(("east", "ann", 1, 1), ("west", "o'dan", 3, None))
+    error = caught.value
+    assert error.row_json == '{"customer":"o\'dan","region":"west","amount":3,"seq":null}'
+    assert f"one of them: {error.row_json}" in str(error)
+
+
+def test_a_long_row_without_a_sequence_is_cut_in_the_message(sales):
+    with pytest.raises(ReplaceUsingNullSequenceError) as caught:
+        sales.send(("east", "a" * 10_000, 1, None))
+    assert len(str(caught.value)) < 2_000
+    assert len(caught.value.row_json) > 10_000
 
 
 def test_a_null_sequence_of_a_dropped_row_stops_nothing(make_sales):

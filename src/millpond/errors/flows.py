@@ -3,6 +3,7 @@
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
+from millpond.errors.suggestion import cut_short
 
 _MEND_ROWS = (
     "mend the rows at their source, or let the expectation drop them (ON VIOLATION DROP ROW, "
@@ -45,7 +46,7 @@ class ExpectationViolationError(MillpondError, ValueError):
             f"{rows} of batch {batch_id} of flow {flow} into {target} "
             f"{'does' if failed_rows == 1 else 'do'} not meet the expectation {expectation!r}: "
             f"{constraint}. Nothing of the batch was applied.",
-            detail=f"one of them: {row_json}",
+            detail=f"one of them: {cut_short(row_json, limit=1000)}",
             hint=_MEND_ROWS,
         )
         error.expectation = expectation

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
-from millpond.errors.suggestion import did_you_mean, did_you_mean_table, shortened
+from millpond.errors.suggestion import cut_short, did_you_mean, did_you_mean_table, shortened
 
 ORDERABLE_HINT = (
     "use columns of types that can be ordered: numbers, strings, dates, timestamps, booleans, "
@@ -347,10 +347,16 @@ class ReplaceUsingSequenceNotOrderableError(ReplaceUsingError):
 
 
 class ReplaceUsingNullSequenceError(ReplaceUsingError):
-    """Rows of a micro-batch have no sequence; nothing of the batch was applied."""
+    """Rows of a micro-batch have no sequence; nothing of the batch was applied.
+
+    Attributes:
+        row_json: One of these rows as JSON, where it is known.
+    """
 
     error_class = "REPLACE_USING_NULL_SEQUENCE"
     sqlstate = "22004"
+
+    row_json: str | None = None
 
     @classmethod
     def from_batch(
@@ -360,18 +366,24 @@ class ReplaceUsingNullSequenceError(ReplaceUsingError):
         target: str,
         batch_id: int,
         rows: int,
+        sequence: str | None = None,
+        row_json: str | None = None,
         where: SourceLocation | None = None,
-        detail: str | None = None,
     ) -> Self:
+        """`sequence` is its text, as the flow has it."""
         counted = "1 row" if rows == 1 else f"{rows:,} rows"
-        return cls(
+        named = "" if sequence is None else f" ({sequence})"
+        error = cls(
             f"{counted} of batch {batch_id} of REPLACE USING flow {flow} into {target} "
-            f"{'has' if rows == 1 else 'have'} a null sequence. Nothing of the batch was applied.",
+            f"{'has' if rows == 1 else 'have'} a null sequence{named}. "
+            "Nothing of the batch was applied.",
             where=where,
-            detail=detail,
+            detail=None if row_json is None else f"one of them: {cut_short(row_json, limit=1000)}",
             hint="give every row a sequence, or leave such rows out: with a WHERE in the query, "
             "or an expectation that drops them (ON VIOLATION DROP ROW)",
         )
+        error.row_json = row_json
+        return error
 
 
 class ReplaceUsingKeyDriftError(ReplaceUsingError):

@@ -42,6 +42,15 @@ def _ratio(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one, other).ratio()
 
 
+def cut_short(text: str, *, limit: int = 100) -> str:
+    """The text, its end left out where it is longer than `limit` signs.
+
+    >>> cut_short("a" * 1000, limit=5)
+    'aa...'
+    """
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 def shortened(names: Iterable[str], *, limit: int = 12) -> str:
     """The names as one line, cut after `limit` of them.
 

@@ -205,11 +205,12 @@ def _violation(
     failed_rows: int,
     condition: str,
 ) -> ExpectationViolationError:
-    columns = ", ".join(quote(field.name) for field in batch.schema.fields)
-    row = connection.execute(
-        f"SELECT to_json(r) FROM (SELECT {columns} FROM {parquet_sql(batch.files)} "
-        f"WHERE {condition} LIMIT 1) AS r"
-    ).fetchall()[0]
+    row_json = one_row_json(
+        connection,
+        parquet_sql(batch.files),
+        columns=[field.name for field in batch.schema.fields],
+        condition=condition,
+    )
     return ExpectationViolationError.from_batch(
         context.flow,
         target=str(context.target),
@@ -217,5 +218,16 @@ def _violation(
         expectation=expectation.name,
         constraint=expectation.constraint,
         failed_rows=failed_rows,
-        row_json=row[0],
+        row_json=row_json,
     )
+
+
+def one_row_json(
+    connection: DuckDBPyConnection, relation: str, *, columns: Iterable[str], condition: str
+) -> str:
+    """These columns of one row that meets a condition, as JSON. There is such a row."""
+    listed = ", ".join(map(quote, columns))
+    found = connection.execute(
+        f"SELECT to_json(r) FROM (SELECT {listed} FROM {relation} WHERE {condition} LIMIT 1) AS r"
+    ).fetchall()
+    return str(found[0][0])

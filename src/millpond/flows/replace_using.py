@@ -24,7 +24,7 @@ one of the batch's keys. Everything goes into one commit, with the batch's numbe
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,7 @@ from millpond.flows.batch import (
     BatchContext,
     BatchResult,
     BatchRows,
+    one_row_json,
     parquet_sql,
     read_batch,
 )
@@ -112,6 +113,7 @@ def replace_using(
     *,
     keys: tuple[str, ...],
     sequence: str | None,
+    sequence_text: str | None = None,
     snapshots: Snapshots = NO_SNAPSHOTS,
 ) -> BatchResult:
     """Apply a batch to its target by the rule above, exactly once.
@@ -122,6 +124,7 @@ def replace_using(
         keys: The key columns.
         sequence: The column of the sequence, or `None` where the batch carries it beside the
             query's columns, in `SEQUENCE_COLUMN`. It is then stored beside the table's columns.
+        sequence_text: The sequence as the user wrote it, for messages.
         snapshots: What is known of versions of keys beside the rows.
 
     Raises:
@@ -141,6 +144,7 @@ def replace_using(
                 context,
                 keys=keys,
                 sequence=sequence,
+                sequence_text=sequence_text or sequence,
                 snapshots=snapshots,
             )
 
@@ -212,6 +216,7 @@ def _apply(
     *,
     keys: tuple[str, ...],
     sequence: str | None,
+    sequence_text: str | None,
     snapshots: Snapshots,
 ) -> BatchResult:
     snapshot = transaction.snapshot
@@ -221,7 +226,15 @@ def _apply(
     rows = read_batch(
         connection, batch, context, metadata=metadata, hidden_columns=comparison.hidden_columns
     )
-    _find_heads(connection, rows, comparison, context)
+    if _find_heads(connection, rows, comparison):
+        raise _null_sequence(
+            connection,
+            rows,
+            comparison,
+            context,
+            columns=metadata.schema.names,
+            sequence_text=sequence_text,
+        )
     if snapshots.read_us:
         _add_snapshots(connection, snapshots, comparison)
     _find_stored(connection, snapshot, comparison, context)
@@ -259,26 +272,46 @@ def _apply(
     )
 
 
-def _find_heads(
-    connection: DuckDBPyConnection, rows: BatchRows, comparison: Comparison, context: BatchContext
-) -> None:
-    """Make `heads`: each key of the batch with its highest sequence."""
+def _find_heads(connection: DuckDBPyConnection, rows: BatchRows, comparison: Comparison) -> bool:
+    """Make `heads`: each key of the batch with its highest sequence. Tell if a row has none."""
     keys = comparison.key_of("b")
     named = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
     connection.execute(
         f"CREATE TEMP TABLE heads AS SELECT row_number() OVER () AS head, {named}, "
         f"max({comparison.rank_of('b')}) AS newest, "
-        f"count(*) FILTER ({comparison.rank_of('b')} IS NULL) AS unsequenced "
+        f"bool_or({comparison.rank_of('b')} IS NULL) AS unsequenced "
         f"FROM ({rows.sql}) AS b GROUP BY {', '.join(keys)}"
     )
-    unsequenced = connection.execute("SELECT sum(unsequenced) FROM heads").fetchall()[0][0]
-    if unsequenced:
-        raise ReplaceUsingNullSequenceError.from_batch(
-            context.flow,
-            target=str(context.target),
-            batch_id=context.batch_id,
-            rows=int(unsequenced),
-        )
+    return bool(connection.execute("SELECT bool_or(unsequenced) FROM heads").fetchall()[0][0])
+
+
+def _null_sequence(
+    connection: DuckDBPyConnection,
+    rows: BatchRows,
+    comparison: Comparison,
+    context: BatchContext,
+    *,
+    columns: Iterable[str],
+    sequence_text: str | None,
+) -> ReplaceUsingNullSequenceError:
+    unsequenced = f"{comparison.rank_of('b')} IS NULL"
+    relation = f"({rows.sql}) AS b"
+    count = connection.execute(f"SELECT count(*) FROM {relation} WHERE {unsequenced}").fetchall()
+    # The keys first: they tell the row, should the text be cut.
+    keys = [key.name for key in comparison.keys]
+    return ReplaceUsingNullSequenceError.from_batch(
+        context.flow,
+        target=str(context.target),
+        batch_id=context.batch_id,
+        rows=int(count[0][0]),
+        sequence=sequence_text,
+        row_json=one_row_json(
+            connection,
+            relation,
+            columns=dict.fromkeys([*keys, *columns]),
+            condition=unsequenced,
+        ),
+    )
 
 
 def _add_snapshots(

@@ -95,7 +95,7 @@ def is_orderable(data_type: DataType) -> bool:
 def _sequence(flow: Flow, schema: StructType, engine: Engine) -> tuple[str | None, DataType]:
     if flow.sequence_by is None:
         raise ReplaceUsingMissingSequenceByError.from_flow(flow.name, where=flow.location)
-    text = flow.sequence_by if isinstance(flow.sequence_by, str) else _text(flow.sequence_by)
+    text = sequence_text(flow.sequence_by)
     name = _single_name(text)
     if name is not None:
         for field in schema.fields:
@@ -112,10 +112,10 @@ def _sequence(flow: Flow, schema: StructType, engine: Engine) -> tuple[str | Non
     return None, found
 
 
-def _text(column: Column) -> str:
-    """The text of a `Column`; of a plain reference, its name."""
-    match = _COLUMN_TEXT.match(str(column))
-    return match.group(1) if match else str(column)
+def sequence_text(sequence_by: str | Column) -> str:
+    """The text of a sequence; of a `Column` that is a plain reference, its name."""
+    match = _COLUMN_TEXT.match(str(sequence_by))
+    return match.group(1) if match else str(sequence_by)
 
 
 def _single_name(text: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from millpond.definitions import Dataset, Flow, FlowKind
 from millpond.engine.protocol import PlanInput, QueryPlan, StateDescription, TableRead
 from millpond.graph.external import ExternalSource, ReadKey
+from millpond.graph.replace_using import sequence_text
 from millpond.graph.stored_tables import StoredTable
 from millpond.names import TableName
 
@@ -101,6 +102,12 @@ class ResolvedFlow:
     @property
     def name(self) -> str:
         return self.flow.name
+
+    @property
+    def sequence_text(self) -> str | None:
+        """The sequence of a REPLACE USING flow, as its definition has it."""
+        given = self.flow.sequence_by
+        return None if given is None else sequence_text(given)
 
 
 @dataclass(frozen=True)
