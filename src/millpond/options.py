@@ -151,8 +151,8 @@ SPARK_STORAGE: Option[str | None] = Option(
 SPARK_TABLES = Option(
     "millpond.spark.tables",
     default="catalog",
-    meaning="Where a Spark server keeps new tables: where its catalog puts them, or below the "
-    "storage, where the embedded engine finds them.",
+    meaning="Where a Spark server keeps tables: in its catalog, or as folders below the storage, "
+    "as the embedded engine does, which can then take them over.",
     expected="catalog or storage",
     parse=lambda text: _one_of(text, ("catalog", "storage")),
 )

@@ -125,8 +125,8 @@ class ServerInput:
     """What a server reads by itself: a table of its catalog, files, a topic.
 
     Attributes:
-        table: The table's name as SQL text, quoted; `None` for what is no table.
-        format: Of what is none, as Spark calls it.
+        table: The name as SQL text, quoted, of a table in the server's catalog.
+        format: Of what is none, as Spark calls it; `delta` for a table at a location.
         schema: Its columns; with `has_metadata` those of files and one more, for `_metadata`.
         gives_schema: Whether the server is told the columns, and need not find them out.
     """

@@ -97,7 +97,7 @@ class TextAnalysis:
         """
         text = bound_text(
             self.source.text,
-            self.references,
+            self._behind_watermarks() if for_streaming else self.references,
             names,
             without=_options(self.findings) if for_streaming else _extras(self.findings),
             tree=self.tree,
@@ -108,6 +108,19 @@ class TextAnalysis:
             ],
         )
         return text.rstrip().rstrip(";")
+
+    def _behind_watermarks(self) -> list[TableReference]:
+        """The tables, with aliases to be put behind the watermarks that stay in the text."""
+        ends = dict(self.findings.watermarks)
+        kept = blanked(self.source.text, _options(self.findings))
+
+        def behind(at: int | None) -> int | None:
+            if at is None:
+                return None
+            following = len(kept) - len(kept[at:].lstrip())
+            return ends.get(following, at)
+
+        return [replace(found, alias_at=behind(found.alias_at)) for found in self.references]
 
     def _star_edits(self, columns: Mapping[int, Sequence[str]]) -> Iterator[Edit]:
         by_start = {self.references[at].name_start: names for at, names in columns.items()}

@@ -44,6 +44,9 @@ class ServerInputs:
     def _table(self, table: StoredTable, read: TableRead) -> Input:
         assert isinstance(table, SparkTable)
         limits = stream_limits(self.configuration) if read.streaming else {}
+        options = {**limits, **read.options}
+        if table.location is None:
+            return ServerInput(table=table.sql, options=options, streaming=read.streaming)
         return ServerInput(
-            table=table.sql, options={**limits, **read.options}, streaming=read.streaming
+            format="delta", paths=(table.location,), options=options, streaming=read.streaming
         )

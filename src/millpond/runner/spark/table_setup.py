@@ -10,14 +10,11 @@ from millpond.definitions import DatasetKind
 from millpond.engine.spark import SparkEngine
 from millpond.errors.spark import TableNotDeltaError
 from millpond.graph import ResolvedDataset
-from millpond.names import TableName
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import (
     column_sql,
-    path_sql,
     properties_sql,
     quoted,
-    table_sql,
     text_sql,
     type_sql,
 )
@@ -89,12 +86,9 @@ class _Setup:
 
     def create(self) -> Mapping[str, str]:
         name = self.dataset.name
-        if not self.dataset.dataset.path:
+        if not self.dataset.dataset.path and not self.places.has_tables:
             schema = f"{quoted(name.catalog)}.{quoted(name.schema)}"
             self.engine.rows(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-            location = self.places.table(name)
-            if location is not None:
-                return self._create_at(location, name)
         return self._create("CREATE TABLE")
 
     def replace(self) -> Mapping[str, str]:
@@ -121,17 +115,7 @@ class _Setup:
             self.engine.rows(f"COMMENT ON TABLE {self.table.sql} IS {text}")
         return checkpoints
 
-    def _create_at(self, location: str, name: TableName) -> Mapping[str, str]:
-        """Create a table below the storage, or take over one that is there already."""
-        there = SparkTable(path_sql(location), self.engine).detail()
-        if there is None:
-            return self._create("CREATE TABLE", location=location)
-        self.engine.rows(
-            f"CREATE TABLE {table_sql(name)} USING DELTA LOCATION {text_sql(location)}"
-        )
-        return self.evolve(there)
-
-    def _create(self, statement: str, *, location: str | None = None) -> Mapping[str, str]:
+    def _create(self, statement: str) -> Mapping[str, str]:
         dataset = self.dataset
         checkpoints = checkpoints_of(dataset)
         definition = dataset.dataset
@@ -142,8 +126,6 @@ class _Setup:
             text += f" PARTITIONED BY ({', '.join(map(quoted, partitioning))})"
         elif definition.cluster_by:
             text += f" CLUSTER BY ({', '.join(map(quoted, definition.cluster_by))})"
-        if location is not None:
-            text += f" LOCATION {text_sql(location)}"
         if definition.comment:
             text += f" COMMENT {text_sql(definition.comment)}"
         text += f" TBLPROPERTIES ({properties_sql(self._properties(checkpoints))})"

@@ -54,10 +54,12 @@ class SparkTable:
 
     Attributes:
         sql: Its name as SQL text, quoted.
+        location: Where it is, of one that is not in the catalog.
     """
 
     sql: str
     engine: SparkEngine
+    location: str | None = None
 
     @property
     def place(self) -> str:
@@ -140,13 +142,14 @@ class SparkTables:
     configuration: Mapping[str, str]
 
     def of(self, dataset: Dataset) -> SparkTable:
-        if dataset.path:
-            return self.at(dataset.path)
-        return SparkTable(table_sql(dataset.name), self.engine)
+        return self.at(dataset.path) if dataset.path else self._table(dataset.name)
 
     def named(self, name: TableName, read: TableRead) -> SparkTable | None:
         from pyspark.errors import PySparkException
 
+        below_storage = self._table(name)
+        if self.places.has_tables and below_storage.exists():
+            return below_storage
         table = SparkTable(table_sql(name), self.engine)
         try:
             if table.exists():
@@ -175,7 +178,13 @@ class SparkTables:
     def at(self, path: str) -> SparkTable:
         is_local_path = not urlparse(path).scheme
         location = str((self.root / path).resolve()) if is_local_path else path
-        return SparkTable(path_sql(location), self.engine)
+        return SparkTable(path_sql(location), self.engine, location)
+
+    def _table(self, name: TableName) -> SparkTable:
+        """The pipeline's own table of a name."""
+        location = self.places.table(name)
+        sql = table_sql(name) if location is None else path_sql(location)
+        return SparkTable(sql, self.engine, location)
 
     def _sample(self, name: TableName, read: TableRead) -> SparkTable | None:
         """A sample, which is made on this machine."""
