@@ -86,7 +86,7 @@ class ConnectEngine(ABC):
         self._computes_state = computes_state
         self._functions = RegisteredFunctions()
         self._guard = DefinitionGuard(
-            self.relation,
+            self.bound,
             self._can_read,
             self._functions,
             lambda plan, root: self.resolved(plan, root)[0],
@@ -129,6 +129,10 @@ class ConnectEngine(ABC):
     @abstractmethod
     def relation(self, source: Input) -> Any:
         """What stands in a plan for an input that is no plan."""
+
+    def bound(self, plan: ConnectPlan, binder: Binder) -> Any:
+        """A plan's relation over its inputs, as the server can read it."""
+        return plan.bind(binder, self.relation)
 
     def resolved(self, plan: ConnectPlan, root: Any) -> tuple[Any, StateDescription]:
         """A bound plan as the server can analyse it, and what its operators keep."""
@@ -194,7 +198,7 @@ class ConnectEngine(ABC):
 
         own = own_plan(plan)
         columns: set[str] = set()
-        root = own.bind(_noting(binder, columns), self.relation)
+        root = self.bound(own, _noting(binder, columns))
         root, _ = self.resolved(own, root)
         found = self.columns(own, root, known=columns)
         check_unique(found, where=own.location)
@@ -208,7 +212,7 @@ class ConnectEngine(ABC):
             MillpondError: An operator can't be computed batch by batch.
         """
         own = own_plan(plan)
-        return self.resolved(own, own.bind(binder, self.relation))[1]
+        return self.resolved(own, self.bound(own, binder))[1]
 
     def metadata_origin(self, plan: QueryPlan, column: str) -> str | None:
         """The field of `_metadata` that a column of a query is as it stands, in lower case."""
@@ -298,7 +302,7 @@ class ConnectEngine(ABC):
             schema=schema or self._schema,
         )
         plan = own_plan(self.plan(query))
-        root = plan.bind(binder, self.relation)
+        root = self.bound(plan, binder)
         self.columns(plan, root)
         with running(plan):
             table, *_ = self.client().to_table(proto.Plan(root=root), {})

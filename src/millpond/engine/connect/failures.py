@@ -88,7 +88,7 @@ def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
     """The error for a query or expression that the engine can't analyse."""
     parts = missing_column(error)
     if parts:
-        where, caret = _find_name(subject, parts)
+        where, caret = find_name(subject, parts)
         if any(_BY_ALL.search(text.text) for text in subject.texts) and _is_all(parts):
             text = "the engine does not know BY ALL: name the columns instead."
             return QueryAnalysisError.of(
@@ -103,11 +103,11 @@ def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
         )
     name = missing_function(error)
     if name is not None:
-        where, caret = _find_name(subject, [name])
+        where, caret = find_name(subject, [name])
         return UnresolvedRoutineError.of(name, subject=subject.name, where=where, detail=caret)
     found = unread_text(error)
     if found is not None:
-        where, caret = _find_name(subject, [found])
+        where, caret = find_name(subject, [found])
         text = f"the engine can't read it from {found!r} on."
         return QueryAnalysisError.of(text, subject=subject.name, where=where, detail=caret or "")
     first_line, _, rest = message_of(error).partition("\n")
@@ -118,8 +118,12 @@ def _is_all(parts: Sequence[str]) -> bool:
     return [part.lower() for part in parts] == ["all"]
 
 
-def _find_name(subject: Subject, parts: Sequence[str]) -> tuple[SourceLocation | None, str | None]:
-    """The first place of a dotted name, since the engine does not say which it means."""
+def find_name(subject: Subject, parts: Sequence[str]) -> tuple[SourceLocation | None, str | None]:
+    """The first place of a dotted name, since the engine does not say which it means.
+
+    Returns:
+        The place, and the line with carets, where there is one.
+    """
     wanted = [part.lower() for part in parts]
     for text in subject.texts:
         place = _place_in_text(text.text, wanted)

@@ -13,7 +13,6 @@ from millpond.engine.connect.call_sites import call_site
 from millpond.engine.connect.functions import RegisteredFunctions
 from millpond.engine.connect.plan import (
     ConnectPlan,
-    InputRelation,
     plan_of_relation,
     sets_watermark,
 )
@@ -23,6 +22,8 @@ from millpond.errors import SourceLocation
 from millpond.errors.engine import OperationNotAllowedError
 
 _NOWHERE = SourceLocation("<python>")
+# The relation of a plan over its inputs.
+OverInputs = Callable[[ConnectPlan, Binder], Any]
 # The form in which an engine can analyse a bound plan whose operators keep state.
 WithoutState = Callable[[ConnectPlan, Any], Any]
 
@@ -41,14 +42,14 @@ class DefinitionGuard:
 
     def __init__(
         self,
-        input_relation: InputRelation,
+        over_inputs: OverInputs,
         can_read: CanRead,
         functions: RegisteredFunctions,
         without_state: WithoutState,
         *,
         marks_state: bool,
     ) -> None:
-        self._input_relation = input_relation
+        self._over_inputs = over_inputs
         self._without_state = without_state
         self._marks_state = marks_state
         self._can_read = can_read
@@ -82,7 +83,7 @@ class DefinitionGuard:
         """
         found = self._read(plan.root)
         binder = self._binders[-1] if self._binders else _no_binder
-        root = found.bind(binder, self._input_relation)
+        root = self._over_inputs(found, binder)
         return proto.Plan(root=self._without_state(found, root))
 
     def is_streaming(self, plan: Any) -> bool:

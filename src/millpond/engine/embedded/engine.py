@@ -76,6 +76,14 @@ class EmbeddedEngine(ConnectEngine):
         """What stands in a plan for an input that is no plan."""
         return self._inputs.relation(source)
 
+    def bound(self, plan: ConnectPlan, binder: Binder) -> Any:
+        """A plan's relation over its inputs, without the stars that Sail can't read."""
+        from millpond.engine.embedded.star_columns import write_out_stars
+
+        root = super().bound(plan, binder)
+        write_out_stars(root, plan, self.client())
+        return root
+
     def columns(
         self, plan: ConnectPlan, root: Any, *, known: Collection[str] = frozenset()
     ) -> StructType:
@@ -124,7 +132,7 @@ class EmbeddedEngine(ConnectEngine):
             if there is not None:
                 return there
         client = self.client(spark_conf)
-        root = own.bind(binder, self.relation)
+        root = self.bound(own, binder)
         if state is not None:
             from millpond.engine.embedded.stateful.execution import Batch
             from millpond.engine.embedded.stateful.operations import resolved

@@ -41,12 +41,17 @@ class StarPart:
 
 @dataclass(frozen=True)
 class Star:
-    """A star, from `start` to `end`, the name before it included."""
+    """A star, from `start` to `end`, the name before it included.
+
+    Attributes:
+        except_end: Where the list of columns ends that it leaves out, if it has one.
+    """
 
     start: int
     end: int
     parts: tuple[StarPart, ...]
     is_qualified: bool
+    except_end: int | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ def find_metadata(
 
 
 def star_edits(stars: Sequence[Star], columns: Mapping[int, Sequence[str]]) -> Iterator[Edit]:
-    """Edits that write stars out.
+    """Edits that write stars out, or add to what they leave out.
 
     Args:
         columns: By where its name starts, the columns that a star gives of a table. Of others it
@@ -113,6 +118,9 @@ def star_edits(stars: Sequence[Star], columns: Mapping[int, Sequence[str]]) -> I
         starts = [part.name_start for part in star.parts]
         listed = [None if start is None else columns.get(start) for start in starts]
         if not any(names is not None for names in listed):
+            continue
+        if star.except_end is not None:
+            yield Edit(star.except_end, star.except_end, f", {METADATA_NAME}")
             continue
         is_qualified = star.is_qualified or len(star.parts) > 1
         written: list[str] = []
@@ -201,7 +209,7 @@ class _Finder:
         """Find the files that a name means. Returns whether there are any."""
         select = node.find_ancestor(exp.Select)
         while select is not None:
-            sources = list(_sources(select))
+            sources = list(tables_of(select))
             if names[0] == METADATA_NAME:
                 if any(map(self._gives_metadata, sources)):
                     return False
@@ -223,7 +231,7 @@ class _Finder:
 
     def stars(self) -> Iterator[Star]:
         for select in self._tree.find_all(exp.Select):
-            sources = list(_sources(select, seen_by_star=True))
+            sources = list(tables_of(select, seen_by_star=True))
             asked = [each for each in sources if _start(each) in self.asked]
             if not asked:
                 continue
@@ -252,7 +260,22 @@ class _Finder:
             ]
             if not meant:
                 return None
-            return Star(parts[0].meta["start"], end, (self._part(meant[0]),), is_qualified=True)
+            return Star(
+                parts[0].meta["start"],
+                end,
+                (self._part(meant[0]),),
+                is_qualified=True,
+                except_end=self._except_end(star),
+            )
+        if star.args.get("except_"):
+            # What it leaves out needs no other names for the rest.
+            return Star(
+                start,
+                end,
+                tuple(map(self._part, asked)),
+                is_qualified=False,
+                except_end=self._except_end(star),
+            )
         nameless = any(not each.alias_or_name for each in sources)
         merged = any(join.args.get("using") for join in select.args.get("joins") or [])
         if len(sources) > 1 and (nameless or merged):
@@ -264,6 +287,12 @@ class _Finder:
                 "name the columns",
             )
         return Star(start, end, tuple(map(self._part, sources)), is_qualified=False)
+
+    def _except_end(self, star: exp.Star) -> int | None:
+        if not star.args.get("except_"):
+            return None
+        opening = self._outline.index_at(star.meta["start"]) + 2
+        return self._outline.tokens[self._outline.closing(opening)].start
 
     def _part(self, table: exp.Expr) -> StarPart:
         start = _start(table)
@@ -300,7 +329,7 @@ class _Finder:
         )
 
 
-def _sources(select: exp.Select, *, seen_by_star: bool = False) -> Iterator[exp.Expr]:
+def tables_of(select: exp.Select, *, seen_by_star: bool = False) -> Iterator[exp.Expr]:
     """What a SELECT reads, joins in parentheses open, in the order of the text."""
     start = select.args.get("from_")
     if start is not None:
