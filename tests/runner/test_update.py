@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from millpond.cli.plain_progress import PlainProgress
 from millpond.errors.graph import UnknownDatasetError
 from millpond.errors.runner import (
     ConflictingSelectionError,
@@ -22,7 +23,7 @@ from millpond.errors.runner import (
     UpdateInProgressError,
 )
 from millpond.events import FlowStatus, UpdateState
-from millpond.runner import dry_run, list_tables, run_query
+from millpond.runner import dry_run, list_tables, run_query, run_update
 
 PIPELINE = """
 CREATE STREAMING TABLE bronze AS SELECT * FROM STREAM(landing);
@@ -57,6 +58,26 @@ def test_a_materialized_view_without_changed_rows_is_not_committed(folder):
     folder.feed("landing", [{"k": "a", "v": 0, "s": 0}])
     folder.run()
     assert DeltaTable(folder.table("gold")).version() == before
+
+
+def test_rows_that_a_materialized_view_loses_are_counted(folder):
+    folder.write("p.sql", "CREATE MATERIALIZED VIEW m AS SELECT k FROM landing WHERE k < ${top}")
+    folder.feed("landing", [{"k": 1}, {"k": 2}, {"k": 3}])
+
+    def lines(top):
+        told = []
+        progress = PlainProgress(write=told.append)
+        run_update(folder.project(top=top), listeners=[progress.listen])
+        message = run_query(
+            folder.project(top=top),
+            "SELECT message FROM event_log WHERE origin.batch_id = 0 ORDER BY timestamp DESC",
+        ).to_pylist()[0]["message"]
+        return told[-1].partition("s: ")[2], message.partition(": ")[2]
+
+    assert lines("9") == ("3 rows in, 3 inserted", "3 rows in, 3 inserted.")
+    assert lines("2") == ("1 row in, 3 replaced, 1 inserted", "1 row in, 3 replaced, 1 inserted.")
+    assert lines("0") == ("1 removed", "0 rows in, 1 removed.")
+    assert lines("0") == ("nothing new", "0 rows in, no change.")
 
 
 def test_a_materialized_view_follows_its_query_to_other_columns(folder):

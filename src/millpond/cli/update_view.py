@@ -31,12 +31,16 @@ class RowCounts:
         '1,200 rows in, 1,000 inserted, 12 late'
         >>> RowCounts(rows_in=20).words()
         '20 rows in, no change'
+        >>> RowCounts(replaced=3).words()
+        '3 removed'
         """
-        parts = [
-            f"{getattr(self, name):,} {name}"
-            for name in ("replaced", "inserted", "late", "dropped")
-            if getattr(self, name)
-        ]
+        counted = {
+            "replaced" if self.inserted else "removed": self.replaced,
+            "inserted": self.inserted,
+            "late": self.late,
+            "dropped": self.dropped,
+        }
+        parts = [f"{number:,} {word}" for word, number in counted.items() if number]
         if self.rows_in:
             parts = [f"{plural(self.rows_in, 'row')} in", *(parts or ["no change"])]
         return ", ".join(parts)

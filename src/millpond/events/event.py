@@ -72,7 +72,8 @@ class FlowMetrics:
         rows_read: Rows that the flow's query gave, before expectations.
         num_output_rows: Rows added to the table by a flow that does not replace by key.
         num_upserted_rows: Rows added by one that does.
-        num_deleted_rows: Rows removed from the table because newer ones replaced them.
+        num_deleted_rows: Rows removed from the table because newer ones replaced them; of a
+            materialized view that changed, all that it held before.
         num_late_rows: Rows ignored because the table or the batch holds a higher sequence for
             their key.
         num_dropped_rows: Rows removed by expectations.

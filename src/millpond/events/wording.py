@@ -51,8 +51,8 @@ def flow_message(
     """The sentence for a status of a flow.
 
     >>> flow_message("orders", FlowStatus.RUNNING, batch_id=3,
-    ...              metrics=FlowMetrics(rows_read=1200, num_deleted_rows=1))
-    'Flow orders applied batch 3: 1,200 rows in, 1 replaced.'
+    ...              metrics=FlowMetrics(rows_read=1200, num_deleted_rows=1, num_output_rows=2))
+    'Flow orders applied batch 3: 1,200 rows in, 1 replaced, 2 inserted.'
     """
     if status is FlowStatus.RUNNING and batch_id is not None and metrics is not None:
         return f"Flow {flow} applied batch {batch_id}: {counts(metrics)}."
@@ -63,12 +63,13 @@ def flow_message(
 
 def counts(metrics: FlowMetrics) -> str:
     """The row counts of `metrics` in words; those that are not known, or not zero, are left out."""
-    inserted = metrics.num_output_rows
+    output = metrics.num_output_rows
+    inserted = metrics.num_upserted_rows if output is None else output
     words = [
         f"{number:,} {word}"
         for number, word in (
-            (metrics.num_deleted_rows, "replaced"),
-            (metrics.num_upserted_rows if inserted is None else inserted, "inserted"),
+            (metrics.num_deleted_rows, "replaced" if inserted else "removed"),
+            (inserted, "inserted"),
             (metrics.num_late_rows, "late"),
             (metrics.num_dropped_rows, "dropped"),
         )

@@ -266,6 +266,7 @@ class _Update:
     def _batch(self, task: Task, outcome: BatchOutcome) -> None:
         result = outcome.result
         replaces = task.flow.kind is FlowKind.REPLACE_USING
+        appends = task.flow.kind is FlowKind.APPEND
         self._progress(
             task,
             FlowStatus.RUNNING,
@@ -273,7 +274,7 @@ class _Update:
                 rows_read=result.rows_read,
                 num_output_rows=None if replaces else result.rows_inserted,
                 num_upserted_rows=result.rows_inserted if replaces else None,
-                num_deleted_rows=result.rows_deleted if replaces else None,
+                num_deleted_rows=None if appends else result.rows_deleted,
                 num_late_rows=result.rows_late if replaces else None,
                 num_dropped_rows=result.rows_dropped,
                 num_output_bytes=result.bytes_written,
