@@ -56,6 +56,21 @@ class ExpectationViolationError(MillpondError, ValueError):
         return error
 
     @classmethod
+    def from_row(
+        cls, flow: str, *, target: str, expectation: str, constraint: str, row_json: str
+    ) -> Self:
+        error = cls(
+            f"A row of flow {flow} into {target} does not meet the expectation {expectation!r}: "
+            f"{constraint}. Nothing of its batch was applied.",
+            detail=f"it is: {row_json}",
+            hint=_MEND_ROWS,
+        )
+        error.expectation = expectation
+        error.flow = flow
+        error.row_json = row_json
+        return error
+
+    @classmethod
     def from_view(
         cls, view: str, *, expectation: str, constraint: str, where: SourceLocation | None
     ) -> Self:

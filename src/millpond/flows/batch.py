@@ -41,7 +41,7 @@ class BatchResult:
     """What applying a batch did. All counts are zero where the table already held the batch.
 
     Attributes:
-        version: Version of the target that holds the batch.
+        version: Version of the target that holds the batch, if it is known.
         rows_read: Rows of the batch, before expectations.
         rows_inserted: Rows that the batch put into the target.
         rows_deleted: Rows that it took out.
@@ -52,7 +52,7 @@ class BatchResult:
             batch, or just the rows that it was to hold.
     """
 
-    version: int
+    version: int | None = None
     rows_read: int = 0
     rows_inserted: int = 0
     rows_deleted: int = 0

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from millpond.engine.spark.session import ClientSession
 
+# Spark 4.2.0 waits for ever where a Python function reads straight from a table's files otherwise.
+DEFAULTS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"}
+
 
 class SparkEngine(ConnectEngine):
     """Analyses queries on a Spark server, which streams and runs them itself.
@@ -41,7 +44,7 @@ class SparkEngine(ConnectEngine):
         try:
             super().__init__(
                 url,
-                configuration=configuration,
+                configuration={**DEFAULTS, **(configuration or {})},
                 catalog=catalog,
                 schema=schema,
                 computes_state=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,13 +74,23 @@ def _problem(text: str, task: Task) -> MillpondError | None:
     _, found, rest = text.partition(PROBLEM + "{")
     if not found:
         return None
-    told: Mapping[str, Any] = json.JSONDecoder().raw_decode("{" + rest)[0]
+    told, end = json.JSONDecoder().raw_decode("{" + rest)
     flow, target = task.flow.name, str(task.dataset.name)
     if told["problem"] == "null_sequence":
         return ReplaceUsingNullSequenceError.from_batch(
             flow, target=target, batch_id=told["batch_id"], rows=told["rows"]
         )
     expectation = _named(task.dataset.dataset.expectations, told["expectation"])
+    if told["problem"] == "expectation_row":
+        # Spark ends at the first such row.
+        row = ("{" + rest)[end:].removeprefix(" row: ").splitlines()[0]
+        return ExpectationViolationError.from_row(
+            flow,
+            target=target,
+            expectation=expectation.name,
+            constraint=expectation.constraint,
+            row_json=row,
+        )
     return ExpectationViolationError.from_batch(
         flow,
         target=target,

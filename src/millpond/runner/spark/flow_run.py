@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import FlowKind
-from millpond.engine.connect.columns import with_helper_columns
 from millpond.engine.connect.engine import own_plan
 from millpond.engine.spark import SparkEngine
 from millpond.errors.spark import NotOnSparkError
@@ -17,9 +16,11 @@ from millpond.options import PREFIX
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.spark.failures import explained
-from millpond.runner.spark.history import BatchHistory
+from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs
 from millpond.runner.spark.places import Places
+from millpond.runner.spark.progress import QueryProgress
+from millpond.runner.spark.relations import counted_and_kept, with_checks
 from millpond.runner.spark.sql import quoted
 from millpond.runner.spark.table_setup import ReadyTable
 from millpond.runner.table_properties import partition_columns
@@ -91,18 +92,25 @@ class FlowRun:
             session = self._engine.session_of(
                 self._flow.name, _engine_settings(self._flow.flow.spark_conf)
             )
-            frame = session.frame(self._relation())
+            checked = self._checked()
             if self._flow.kind is FlowKind.MATERIALIZED_VIEW or self._flow.flow.once:
-                self._run_once(frame, session)
-                yield from self._outcomes()
+                self._run_once(session.frame(checked), session)
+                yield from self._outcomes_of_history()
+            elif self._flow.kind is FlowKind.REPLACE_USING:
+                yield from self._replace(session.frame(checked))
             else:
-                yield from self._stream(frame)
+                yield from self._append(session.frame(self._kept(checked)))
 
-    def _relation(self) -> Any:
+    def _checked(self) -> Any:
         inputs = ServerInputs(self._flow.name, self._update.pipeline, self._configuration)
         bound = own_plan(self._flow.plan).bind(inputs, self._engine.relation)
+        dataset = self._task.dataset
+        expectations = dataset.dataset.expectations
+        return with_checks(bound, self._flow.schema, dataset.schema, expectations)
+
+    def _kept(self, checked: Any) -> Any:
         expectations = self._task.dataset.dataset.expectations
-        return with_helper_columns(bound, expectations=expectations, sequence=None)
+        return counted_and_kept(checked, self._flow.schema, expectations)
 
     def _run_once(self, frame: DataFrame, session: ClientSession) -> None:
         """Run the only batch, from here: a flow without streams has no streaming query."""
@@ -119,12 +127,37 @@ class FlowRun:
             # A stop before this runs the query again, whose rows Delta then knows by their number.
             self._ready.table.set_properties({done: checkpoint})
 
-    def _stream(self, frame: DataFrame) -> Iterator[BatchOutcome]:
-        query, ended = self._start(frame), False
+    def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
+        """Append by Spark's own sink, which knows the batches that the table holds."""
+        table = self._ready.table
+        writer = self._writer(frame).format("delta")
+        place = table.location
+        query = writer.start(place) if place is not None else writer.toTable(table.sql)
+        progress = QueryProgress(query, self._task.dataset.dataset.expectations)
+        yield from self._followed(query, progress.new_batches)
+
+    def _replace(self, frame: DataFrame) -> Iterator[BatchOutcome]:
+        """Replace with a program of our own for each batch."""
+        from millpond.runner.spark.batch_program import apply_batch
+
+        program = functools.partial(apply_batch, plan=self._plan())
+        query = self._started(self._writer(frame).foreachBatch(program))
+        progress = QueryProgress(query, ())
+        yield from self._followed(
+            query, lambda: self._history.new_batches() if progress.has_moved() else ()
+        )
+        yield from self._outcomes_of_history()
+
+    def _followed(
+        self, query: StreamingQuery, batches: Callable[[], Iterable[CommittedBatch]]
+    ) -> Iterator[BatchOutcome]:
+        """Wait for a query to end, yielding what its batches did."""
+        ended = False
         try:
             while not ended:
                 ended = bool(query.awaitTermination(POLL_S))
-                yield from self._outcomes()
+                for batch in batches():
+                    yield BatchOutcome(batch.number, batch.result, DataSize())
                 self._check_goes_on()
         finally:
             if not ended:
@@ -134,33 +167,32 @@ class FlowRun:
         if self._update.stop.is_set():
             raise FlowStoppedError(self._flow.name)
 
-    def _start(self, frame: DataFrame) -> StreamingQuery:
-        """Start the streaming query, whose Python worker a busy server may be slow to start."""
+    def _writer(self, frame: DataFrame) -> DataStreamWriter:
+        checkpoint = self._ready.checkpoints[self._flow.name]
+        return (
+            frame.writeStream.option(
+                "checkpointLocation", self._places.checkpoint(self._flow.name, checkpoint)
+            )
+            .trigger(availableNow=True)
+            .outputMode("append")
+            .queryName(self._flow.name)
+        )
+
+    def _started(self, writer: DataStreamWriter) -> StreamingQuery:
+        """Start a query whose Python worker a busy server may be slow to start."""
         from pyspark.errors import PySparkException
 
         for attempts_left in reversed(range(START_ATTEMPTS)):
             try:
                 with _STARTING:
-                    return self._writer(frame).start()
+                    return writer.start()
             except PySparkException as error:
                 if not attempts_left or _WORKER_LATE not in str(error):
                     raise
             self._check_goes_on()
         raise AssertionError
 
-    def _writer(self, frame: DataFrame) -> DataStreamWriter:
-        from millpond.runner.spark.batch_program import apply_batch
-
-        checkpoint = self._ready.checkpoints[self._flow.name]
-        return (
-            frame.writeStream.foreachBatch(functools.partial(apply_batch, plan=self._plan()))
-            .option("checkpointLocation", self._places.checkpoint(self._flow.name, checkpoint))
-            .trigger(availableNow=True)
-            .outputMode("append")
-            .queryName(self._flow.name)
-        )
-
-    def _outcomes(self) -> Iterator[BatchOutcome]:
+    def _outcomes_of_history(self) -> Iterator[BatchOutcome]:
         for batch in self._history.new_batches():
             yield BatchOutcome(batch.number, batch.result, DataSize())
 

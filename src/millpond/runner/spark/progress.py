@@ -1,0 +1,59 @@
+"""What a streaming query tells of its batches while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from millpond.definitions import Expectation
+from millpond.flows import BatchResult, ExpectationCount
+from millpond.runner.spark.history import CommittedBatch
+from millpond.runner.spark.relations import OBSERVATION
+
+
+class QueryProgress:
+    """The batches that a streaming query has ended since it was started here."""
+
+    def __init__(self, query: Any, expectations: Sequence[Expectation]) -> None:
+        self._query = query
+        self._expectations = expectations
+        self._seen = -1
+
+    def has_moved(self) -> bool:
+        """Whether a batch has ended since this was last asked."""
+        newest = self._query.lastProgress
+        moved = newest is not None and newest["batchId"] > self._seen
+        if moved:
+            self._seen = newest["batchId"]
+        return moved
+
+    def new_batches(self) -> Iterator[CommittedBatch]:
+        """What they did, oldest first."""
+        for progress in self._query.recentProgress:
+            observed = progress["observedMetrics"].get(OBSERVATION)
+            if progress["batchId"] > self._seen and observed is not None:
+                self._seen = progress["batchId"]
+                yield CommittedBatch(progress["batchId"], self._result(observed))
+
+    def _result(self, observed: Any) -> BatchResult:
+        rows, kept, *passed = _values(observed)
+        return BatchResult(
+            rows_read=rows,
+            rows_inserted=kept,
+            rows_dropped=rows - kept,
+            expectations=tuple(
+                ExpectationCount(
+                    expectation.name, expectation.action, passed=count, failed=rows - count
+                )
+                for expectation, count in zip(self._expectations, passed, strict=True)
+            ),
+        )
+
+
+def _values(observed: Any) -> list[int]:
+    """The metrics in the order in which they were asked for.
+
+    Servers write them with their schema, which PySpark's client takes for a row of two columns.
+    """
+    names = observed.asDict()
+    return list(names.get("values", observed))

@@ -1,0 +1,104 @@
+"""What a flow's rows pass through before they are written: their checks, and the table's types."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.connect import proto
+
+from millpond.definitions import Expectation, ExpectationAction
+from millpond.engine.connect.columns import with_helper_columns
+from millpond.engine.connect.expressions import attribute, called, cast, literal, named
+from millpond.engine.protocol import EXPECTATION_COLUMN
+from millpond.runner.spark.batch_program import PROBLEM
+from millpond.runner.spark.sql import type_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+# Under this name a streaming query tells the counts of each batch: of all rows, of those kept, and
+# of those that meet each expectation, in this order.
+OBSERVATION = "millpond"
+
+
+def with_checks(
+    relation: Any, schema: StructType, table: StructType, expectations: Sequence[Expectation]
+) -> Any:
+    """The rows in the table's types, each with whether it meets each expectation.
+
+    Args:
+        schema: The query's columns.
+        table: Those of its table, which may be wider.
+    """
+    checked = with_helper_columns(relation, expectations=expectations, sequence=None)
+    types = {field.name.lower(): field.dataType for field in table.fields}
+    if all(types[field.name.lower()] == field.dataType for field in schema.fields):
+        return checked
+    columns = []
+    for field in schema.fields:
+        wanted, value = types[field.name.lower()], attribute(field.name)
+        fits = wanted == field.dataType
+        columns.append(named(value if fits else cast(value, type_sql(wanted)), field.name))
+    columns += [attribute(name) for name in _helpers(expectations)]
+    return _project(checked, columns)
+
+
+def counted_and_kept(checked: Any, schema: StructType, expectations: Sequence[Expectation]) -> Any:
+    """The query's columns of the rows that expectations leave, which are counted on the way.
+
+    A row that must not be fails the query, with what is wrong with it.
+    """
+    names = _helpers(expectations)
+    drops = [
+        attribute(name)
+        for name, expectation in zip(names, expectations, strict=True)
+        if expectation.action is ExpectationAction.DROP
+    ]
+    kept = functools.reduce(lambda left, right: called("and", left, right), drops, literal(True))
+    counts = [named(called("count", literal("1")), "rows"), named(called("count_if", kept), "kept")]
+    counts += [
+        named(called("count_if", attribute(name)), f"passed_{index}")
+        for index, name in enumerate(names)
+    ]
+    relation = proto.Relation()
+    relation.collect_metrics.input.CopyFrom(checked)
+    relation.collect_metrics.name = OBSERVATION
+    relation.collect_metrics.metrics.extend(counts)
+    own = [attribute(name) for name in schema.names]
+    for expectation, name in zip(expectations, names, strict=True):
+        met = attribute(name)
+        if expectation.action is ExpectationAction.FAIL:
+            relation = _filter(
+                relation, called("when", met, literal(True), _failure(expectation, own))
+            )
+        elif expectation.action is ExpectationAction.DROP:
+            relation = _filter(relation, met)
+    return _project(relation, own) if names else relation
+
+
+def _failure(expectation: Expectation, columns: Sequence[Any]) -> Any:
+    """Raises, in the engine, with the expectation's name and the row as JSON."""
+    told = json.dumps({"problem": "expectation_row", "expectation": expectation.name})
+    row = called("to_json", called("struct", *columns))
+    return called("raise_error", called("concat", literal(f"{PROBLEM}{told} row: "), row))
+
+
+def _helpers(expectations: Sequence[Expectation]) -> list[str]:
+    return [EXPECTATION_COLUMN.format(index=index) for index in range(len(expectations))]
+
+
+def _filter(relation: Any, condition: Any) -> Any:
+    found = proto.Relation()
+    found.filter.input.CopyFrom(relation)
+    found.filter.condition.CopyFrom(condition)
+    return found
+
+
+def _project(relation: Any, columns: Sequence[Any]) -> Any:
+    found = proto.Relation()
+    found.project.input.CopyFrom(relation)
+    found.project.expressions.extend(columns)
+    return found
