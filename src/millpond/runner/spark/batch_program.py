@@ -1,16 +1,17 @@
 """Applies one micro-batch to its Delta table with one commit, inside Spark's `foreachBatch` worker.
 
 It travels there pickled by value, to a Python without millpond: it imports nothing but the standard
-library and pyspark. It sets Spark options of its session, so each flow needs a session of its own.
+library and pyspark. It sets options of its Spark session, so each flow needs a session of its own.
 What it finds wrong with a batch comes back as text within Spark's error (`PROBLEM`).
-The rule of REPLACE USING is in `flows/replace_using.py`; why it is this statement that carries it
-out is in docs/decisions/0009.
+The rule of REPLACE USING stands in `flows/replace_using.py`; why this statement carries it out, in
+docs/decisions/0009.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
 PROBLEM = "millpond: "
 EXPECTATION_COLUMN = "__millpond_expectation_{index}"
 BATCH_VIEW = "__millpond_batch"
-MARKER = "__millpond_replaces"
+KEY_COLUMN = "__millpond_key_{index}"
+ORDER_COLUMN = "__millpond_order"
+MARKER_COLUMN = "__millpond_is_marker"
+
 MAX_ATTEMPTS = 20
-# Rows up to which a batch is sent to every executor, rather than the target's rows to where
-# the batch's are.
-BROADCAST_ROWS = 1_000_000
-# A text longer than that is no bound of a range: it would stand in the table's log.
+_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
+# Up to so many rows of a batch, their keys go to where the target's rows are; from there on, both
+# are shuffled.
+BROADCAST_ROWS = 500_000
+# A longer text is no bound of a range: it would stand in the table's log.
 MAX_BOUND_LENGTH = 200
 
 APP_ID_CONF = "spark.databricks.delta.write.txnAppId"
@@ -61,6 +66,7 @@ class BatchPlan:
         keys: The key columns of a `replace`.
         sequence: Its sequence: SQL over the query's columns, which a stored row has as well.
         partition_columns: Those of the table.
+        overwrite_schema: Whether an `overwrite` gives the table its columns, too.
         metadata: What else each commit is to tell.
     """
 
@@ -77,21 +83,35 @@ class BatchPlan:
 
 
 def apply_batch(rows: DataFrame, batch_id: int, plan: BatchPlan) -> None:
-    """Apply a batch, unless the table holds it already.
+    """Apply a batch, unless the table holds it already. One commit, also where no row changes.
 
     Raises:
         BatchProblemError: A row does not meet an expectation that fails the update, or has no
             sequence.
     """
     # Read once: a query need not give the same rows twice, and all that follows is about these.
-    batch = rows.localCheckpoint(eager=True)
+    # Where an executor is lost that held some, this fails; the batch then comes again, whole.
+    batch = _shaped(rows, plan).localCheckpoint(eager=True)
     counts = _count(batch, plan)
     _check(batch, counts, batch_id, plan)
-    kept = _kept(batch, plan)
+    columns = [quote(column) for column in plan.columns]
+    kept = batch.where(_kept(plan)).selectExpr(*columns)
+    told = _user_metadata(counts, batch_id, plan)
     if plan.kind == "replace":
-        _replace(kept, counts, batch_id, plan)
+        _replace(kept, counts, batch_id, plan, told=told)
     else:
-        _write(kept, counts, batch_id, plan)
+        _until_no_conflict(lambda: _write(kept, batch_id, plan, told=told))
+
+
+def _shaped(rows: DataFrame, plan: BatchPlan) -> DataFrame:
+    """The columns that matter. An empty text in a partition column is null, as Delta has it."""
+    texts = {name.lower() for name in plan.partition_columns if _type_of(rows, name) == "string"}
+    columns = [
+        f"nullif({quote(name)}, '') AS {quote(name)}" if name.lower() in texts else quote(name)
+        for name in plan.columns
+    ]
+    helpers = [EXPECTATION_COLUMN.format(index=i) for i in range(len(plan.expectations))]
+    return rows.selectExpr(*columns, *helpers)
 
 
 # Counting, and what the counts forbid.
@@ -99,10 +119,9 @@ def apply_batch(rows: DataFrame, batch_id: int, plan: BatchPlan) -> None:
 
 def _count(batch: DataFrame, plan: BatchPlan) -> Row:
     """Count in one pass; over the rows that expectations leave, find the range of each key."""
-    met = [_met(index) for index in range(len(plan.expectations))]
-    kept = _kept_condition(plan)
+    kept = _kept(plan)
     found = ["count(*) AS rows_read", f"count_if({kept}) AS rows_kept"]
-    found += [f"count_if({condition}) AS passed_{index}" for index, condition in enumerate(met)]
+    found += [f"count_if({_met(i)}) AS passed_{i}" for i in range(len(plan.expectations))]
     if plan.kind == "replace":
         found.append(f"count_if(({plan.sequence}) IS NULL AND {kept}) AS unsequenced")
         for index, key in enumerate(plan.keys):
@@ -111,10 +130,10 @@ def _count(batch: DataFrame, plan: BatchPlan) -> Row:
 
 
 def _met(index: int) -> str:
-    return f"{quote(EXPECTATION_COLUMN.format(index=index))} IS TRUE"
+    return f"{EXPECTATION_COLUMN.format(index=index)} IS TRUE"
 
 
-def _kept_condition(plan: BatchPlan) -> str:
+def _kept(plan: BatchPlan) -> str:
     drops = [i for i, expectation in enumerate(plan.expectations) if expectation.action == "DROP"]
     return " AND ".join(f"({_met(index)})" for index in drops) or "true"
 
@@ -145,22 +164,6 @@ def _refuse(problem: str, batch_id: int, **details: Any) -> None:
     raise BatchProblemError(PROBLEM + json.dumps(told))
 
 
-def _kept(batch: DataFrame, plan: BatchPlan) -> DataFrame:
-    """The rows that expectations leave, with the query's columns."""
-    strings = {
-        column.lower() for column in plan.partition_columns if _type_of(batch, column) == "string"
-    }
-    return batch.where(_kept_condition(plan)).selectExpr(
-        # An empty text is null in a partition column, as Delta has it.
-        *(
-            f"nullif({quote(column)}, '') AS {quote(column)}"
-            if column.lower() in strings
-            else quote(column)
-            for column in plan.columns
-        )
-    )
-
-
 def _user_metadata(counts: Row, batch_id: int, plan: BatchPlan) -> str:
     """What the commit tells about the batch; how many rows went in and out, Delta tells."""
     passed = [counts[f"passed_{index}"] for index in range(len(plan.expectations))]
@@ -186,118 +189,134 @@ def _user_metadata(counts: Row, batch_id: int, plan: BatchPlan) -> str:
 # Append and overwrite.
 
 
-def _write(kept: DataFrame, counts: Row, batch_id: int, plan: BatchPlan) -> None:
-    options = {
-        "userMetadata": _user_metadata(counts, batch_id, plan),
-        "txnAppId": plan.app_id,
-        "txnVersion": str(batch_id),
-        "overwriteSchema": str(plan.overwrite_schema).lower(),
-    }
-    writer = kept.write.format("delta").mode(plan.kind).options(**options)
-    if plan.overwrite_schema and plan.partition_columns:
-        writer = writer.partitionBy(*plan.partition_columns)
+def _write(kept: DataFrame, batch_id: int, plan: BatchPlan, *, told: str) -> None:
+    """Write by name. A column of the table that the rows lack is null."""
+    writer = (
+        kept.write.format("delta")
+        .mode(plan.kind)
+        .options(userMetadata=told, txnAppId=plan.app_id, txnVersion=str(batch_id))
+    )
+    if plan.overwrite_schema:
+        writer = writer.option("overwriteSchema", "true")
+        if plan.partition_columns:
+            writer = writer.partitionBy(*plan.partition_columns)
     writer.saveAsTable(plan.target)
 
 
 # REPLACE USING.
 
 
-def _replace(kept: DataFrame, counts: Row, batch_id: int, plan: BatchPlan) -> None:
-    """Replace with one MERGE.
-
-    Its source holds the rows to insert, and a marker for each key whose stored rows go. It reads
-    the target to tell which these are, and does so within the transaction of the MERGE, at its
-    version: Delta refuses the commit if another writer has added rows in the meantime.
-    """
+def _replace(kept: DataFrame, counts: Row, batch_id: int, plan: BatchPlan, *, told: str) -> None:
     spark = kept.sparkSession
-    kept.createOrReplaceTempView(BATCH_VIEW)
-    bounds = _bounds(kept, counts, plan)
-    statement = merge_statement(plan, bounds=bounds, rows=counts.rows_kept)
-    confs = {
+    statement = merge_statement(
+        plan,
+        bounds=_bounds(kept, counts, plan),
+        nullable=[counts[f"nulls_{index}"] for index in range(len(plan.keys))],
+        is_small=counts.rows_kept <= BROADCAST_ROWS,
+    )
+    options = {
         APP_ID_CONF: plan.app_id,
         VERSION_CONF: str(batch_id),
-        METADATA_CONF: _user_metadata(counts, batch_id, plan),
-        # The source must be read once, in the transaction.
+        METADATA_CONF: told,
+        # The source must be read once, and in the transaction.
         MATERIALIZE_CONF: "all",
     }
+    kept.createOrReplaceTempView(BATCH_VIEW)
     try:
-        with _configured(spark, confs):
-            _until_no_conflict(spark, statement)
+        with _configured(spark, options):
+            _until_no_conflict(lambda: spark.sql(statement).collect())
     finally:
         spark.catalog.dropTempView(BATCH_VIEW)
 
 
-def merge_statement(plan: BatchPlan, *, bounds: list[str], rows: int) -> str:
-    """SQL of the replace. `bounds` are conditions that the keys of the batch meet, over `t`."""
-    keys = [quote(key) for key in plan.keys]
-    names = [f"__millpond_key_{index}" for index in range(len(keys))]
+def merge_statement(
+    plan: BatchPlan, *, bounds: list[str], nullable: list[bool], is_small: bool
+) -> str:
+    """SQL of the replace: one MERGE.
+
+    Its source holds the rows that land, and a marker for each key whose stored rows go. To tell
+    which these are, it reads the keys and sequences of the target. The MERGE reads its source
+    within its own transaction, so this is the version that it changes, and Delta refuses the commit
+    where another writer has added rows meanwhile.
+
+    Args:
+        bounds: Conditions on `t` that its rows with a key of the batch meet.
+        nullable: For each key whether the batch has null there.
+        is_small: Whether the keys of the batch fit into the memory of each executor.
+    """
+    names = [KEY_COLUMN.format(index=index) for index in range(len(plan.keys))]
     columns = [quote(column) for column in plan.columns]
-    sequenced = ", ".join(
-        [f"({plan.sequence}) AS __millpond_order"]
-        + [f"{key} AS {name}" for key, name in zip(keys, names, strict=True)]
-    )
-    by_key = ", ".join(names)
-    heads_key = ", ".join(f"h.{name}" for name in names)
+    keyed = [f"{quote(key)} AS {name}" for key, name in zip(plan.keys, names, strict=True)]
+    compared = ", ".join([*keyed, f"({plan.sequence}) AS {ORDER_COLUMN}"])
+    by_key, all_columns = ", ".join(names), ", ".join(columns)
     within = " AND ".join(bounds) or "true"
-    small = rows <= BROADCAST_ROWS
+    # Far faster than <=>, which is made of two comparisons, where a key is never null.
+    equals = ["<=>" if has_nulls else "=" for has_nulls in nullable]
+    stored_in_batch = _all(
+        f"stored.{n} {e} incoming.{n}" for n, e in zip(names, equals, strict=True)
+    )
+    target_has_key = _all(
+        f"t.{quote(key)} {e} s.{n}" for key, n, e in zip(plan.keys, names, equals, strict=True)
+    )
     return f"""
 MERGE INTO {plan.target} AS t
 USING (
   WITH
-  incoming AS (SELECT *, {sequenced} FROM {quote(BATCH_VIEW)}),
-  heads AS (SELECT {by_key}, max(__millpond_order) AS newest FROM incoming GROUP BY {by_key}),
-  stored AS (SELECT {sequenced} FROM {plan.target} AS t WHERE {within}),
-  floors AS (SELECT {"/*+ BROADCAST(h) */" if small else ""} {heads_key},
-      max(stored.__millpond_order) AS floor, true AS is_stored
-    FROM stored JOIN heads AS h ON {_same("stored", "h", names)} GROUP BY {heads_key}),
-  verdicts AS (
-    SELECT {heads_key}, h.newest, f.floor IS NULL OR h.newest >= f.floor AS lands,
-      f.is_stored AND (f.floor IS NULL OR h.newest > f.floor) AS replaces
-    FROM heads AS h LEFT JOIN floors AS f ON {_same("h", "f", names)})
-  SELECT false AS {MARKER}, {", ".join(f"i.{name}" for name in (*names, *columns))}
-  FROM incoming AS i JOIN verdicts AS v
-    ON {_same("i", "v", names)} AND i.__millpond_order = v.newest
-  WHERE v.lands
-  UNION ALL
-  SELECT true, {by_key}, {", ".join("NULL" for _ in columns)} FROM verdicts WHERE replaces
+  incoming AS (
+    SELECT {all_columns}, {compared}, false AS {MARKER_COLUMN} FROM {BATCH_VIEW}),
+  stored AS (
+    SELECT {compared} FROM {plan.target} AS t WHERE {within}),
+  markers AS (
+    SELECT {_broadcast("incoming", is_small)} {by_key}, max({ORDER_COLUMN}) AS {ORDER_COLUMN}
+    FROM stored LEFT SEMI JOIN incoming ON {stored_in_batch} GROUP BY {by_key}),
+  compared AS (
+    SELECT *,
+      max(CASE WHEN NOT {MARKER_COLUMN} THEN {ORDER_COLUMN} END) OVER same_key AS newest,
+      max(CASE WHEN {MARKER_COLUMN} THEN {ORDER_COLUMN} END) OVER same_key AS floor
+    FROM (SELECT * FROM incoming UNION ALL
+      SELECT {", ".join("NULL" for _ in columns)}, {by_key}, {ORDER_COLUMN}, true FROM markers)
+    WINDOW same_key AS (PARTITION BY {by_key}))
+  SELECT {_broadcast("compared", is_small)} {all_columns}, {by_key}, {MARKER_COLUMN} FROM compared
+  WHERE CASE WHEN {MARKER_COLUMN} THEN floor IS NULL OR newest > floor
+    ELSE {ORDER_COLUMN} = newest AND (floor IS NULL OR newest >= floor) END
 ) AS s
-ON s.{MARKER} AND {" AND ".join(f"t.{k} <=> s.{n}" for k, n in zip(keys, names, strict=True))}
-  AND {within}
+ON s.{MARKER_COLUMN} AND {target_has_key} AND {within}
 WHEN MATCHED THEN DELETE
-WHEN NOT MATCHED AND NOT s.{MARKER} THEN INSERT ({", ".join(columns)})
-  VALUES ({", ".join(f"s.{column}" for column in columns)})
+WHEN NOT MATCHED AND NOT s.{MARKER_COLUMN} THEN
+  INSERT ({all_columns}) VALUES ({", ".join(f"s.{column}" for column in columns)})
 """
 
 
-def _same(left: str, right: str, names: list[str]) -> str:
-    return " AND ".join(f"{left}.{name} <=> {right}.{name}" for name in names)
+def _all(conditions: Iterator[str]) -> str:
+    return " AND ".join(conditions)
+
+
+def _broadcast(relation: str, is_small: bool) -> str:
+    return f"/*+ BROADCAST({relation}) */" if is_small else ""
 
 
 @contextmanager
-def _configured(spark: SparkSession, confs: Mapping[str, str]) -> Iterator[None]:
-    """Set options of the session for a while: those that MERGE does not take by another way."""
-    before = {key: spark.conf.get(key, None) for key in confs}
+def _configured(spark: SparkSession, options: Mapping[str, str]) -> Iterator[None]:
+    """Set options of the session for a while: MERGE takes them by no other way."""
     try:
-        for key, value in confs.items():
+        for key, value in options.items():
             spark.conf.set(key, value)
         yield
     finally:
-        for key, value in before.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
+        for key in options:
+            spark.conf.unset(key)
 
 
-def _until_no_conflict(spark: SparkSession, statement: str) -> None:
-    """Run it again as long as other writers are faster."""
+def _until_no_conflict(attempt: Callable[[], object]) -> None:
+    """Try again as long as other writers are faster."""
     from pyspark.errors import PySparkException
 
-    for attempt in range(1, MAX_ATTEMPTS + 1):
+    for attempts_left in reversed(range(MAX_ATTEMPTS)):
         try:
-            spark.sql(statement).collect()
+            attempt()
         except PySparkException as error:
-            if attempt == MAX_ATTEMPTS or "DELTA_CONCURRENT" not in str(error):
+            text = str(error)
+            if not attempts_left or not any(conflict in text for conflict in _CONFLICTS):
                 raise
         else:
             return
@@ -307,6 +326,7 @@ def _until_no_conflict(spark: SparkSession, statement: str) -> None:
 
 _WHOLE = {"tinyint": "Y", "smallint": "S", "int": "", "bigint": "L"}
 _FLOATS = {"float": "F", "double": "D"}
+_LAST_CHARACTER = chr(sys.maxunicode)
 _TIMES = {"date": "DATE", "timestamp_ntz": "TIMESTAMP_NTZ"}
 
 
@@ -316,19 +336,18 @@ def _type_of(rows: DataFrame, column: str) -> str:
 
 
 def _range_aggregates(index: int, key: str, kind: str, kept: str) -> list[str]:
-    """SQL that finds the least and the greatest key; none where the type has no statistics."""
-    if not (kind in {*_WHOLE, *_FLOATS, *_TIMES, "timestamp", "string"} or _is_decimal(kind)):
-        return []
-    value = quote(key)
-    shown = f"unix_micros({value})" if kind == "timestamp" else value
-    odd = f"isnan({value})" if kind in _FLOATS else "false"
-    only = f"FILTER (WHERE {kept})"
-    return [
-        f"CAST(min({shown}) {only} AS STRING) AS low_{index}",
-        f"CAST(max({shown}) {only} AS STRING) AS high_{index}",
-        f"coalesce(bool_or({value} IS NULL) {only}, false) AS nulls_{index}",
-        f"coalesce(bool_or({odd}) {only}, false) AS odd_{index}",
-    ]
+    """SQL that finds whether a key is null, and its range where the type has statistics."""
+    value, only = quote(key), f"FILTER (WHERE {kept})"
+    found = [f"coalesce(bool_or({value} IS NULL) {only}, false) AS nulls_{index}"]
+    if {kind} & {*_WHOLE, *_FLOATS, *_TIMES, "timestamp", "string"} or kind.startswith("decimal"):
+        shown = {"timestamp": f"unix_micros({value})", "string": f"hex({value})"}.get(kind, value)
+        odd = f"isnan({value})" if kind in _FLOATS else "false"
+        found += [
+            f"CAST(min({shown}) {only} AS STRING) AS low_{index}",
+            f"CAST(max({shown}) {only} AS STRING) AS high_{index}",
+            f"coalesce(bool_or({odd}) {only}, false) AS odd_{index}",
+        ]
+    return found
 
 
 def _bounds(batch: DataFrame, counts: Row, plan: BatchPlan) -> list[str]:
@@ -341,24 +360,22 @@ def _bounds(batch: DataFrame, counts: Row, plan: BatchPlan) -> list[str]:
     for index, key in enumerate(plan.keys):
         if f"low_{index}" not in counts or counts[f"odd_{index}"]:
             continue
-        kind, column = _type_of(batch, key), f"t.{quote(key)}"
-        sides = [
-            f"{column} {operator} {literal}"
-            for operator, end in ((">=", "low"), ("<=", "high"))
-            if (literal := _literal(counts[f"{end}_{index}"], kind)) is not None
-        ]
-        if counts[f"low_{index}"] is None:
+        low, high = counts[f"low_{index}"], counts[f"high_{index}"]
+        column, kind = f"t.{quote(key)}", _type_of(batch, key)
+        ends = [(">=", _literal(low, kind)), ("<=", _literal(high, kind, is_high=True))]
+        sides = [f"{column} {operator} {literal}" for operator, literal in ends if literal]
+        if low is None:
             sides = ["false"]
         if sides:
             condition = " AND ".join(sides)
-            nulls = counts[f"nulls_{index}"]
-            found.append(f"({condition} OR {column} IS NULL)" if nulls else f"({condition})")
+            has_nulls = counts[f"nulls_{index}"]
+            found.append(f"({condition} OR {column} IS NULL)" if has_nulls else f"({condition})")
     return found
 
 
-def _literal(text: str | None, kind: str) -> str | None:
+def _literal(text: str | None, kind: str, *, is_high: bool = False) -> str | None:
     """A literal of just that type, or none where there is no plain way to write it."""
-    if text is None or len(text) > MAX_BOUND_LENGTH:
+    if text is None:
         return None
     found: str | None = f"CAST('{text}' AS {kind})"
     if kind in _WHOLE:
@@ -370,36 +387,39 @@ def _literal(text: str | None, kind: str) -> str | None:
     elif kind == "timestamp":
         found = _timestamp(int(text))
     elif kind == "string":
-        found = quote_text(text)
+        found = _text(bytes.fromhex(text), is_high=is_high)
     return found
 
 
+def _text(found: bytes, *, is_high: bool) -> str | None:
+    """A raw literal, whose meaning no setting of Spark changes.
+
+    A text is cut short where it is long, or where a raw literal can't go on: before a quote, and
+    before what could be a reference to a variable. The bound is then the wider for it.
+    """
+    try:
+        text = found.decode()
+    except UnicodeDecodeError:
+        return None
+    ends = [text.find("'"), text.find("$"), MAX_BOUND_LENGTH]
+    end = min(end for end in ends if end >= 0)
+    bound, rest = text[:end], text[end:]
+    if rest and is_high:
+        if rest[0] == _LAST_CHARACTER:
+            return None
+        bound += _LAST_CHARACTER
+    return f"R'{bound}'"
+
+
 def _timestamp(microseconds: int) -> str | None:
-    from datetime import datetime, timedelta
+    from datetime import UTC, datetime, timedelta
 
     try:
-        instant = datetime(1970, 1, 1) + timedelta(microseconds=microseconds)  # noqa: DTZ001 - UTC by the literal
+        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
     except OverflowError:
         return None
-    return f"TIMESTAMP '{instant.isoformat(sep=' ')}Z'"
-
-
-def _is_decimal(kind: str) -> bool:
-    return kind.startswith("decimal")
+    return f"TIMESTAMP '{instant.isoformat(sep=' ')}'"
 
 
 def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def quote_text(text: str) -> str:
-    """A text as a literal, whatever characters it has."""
-    plain = "".join(
-        c
-        if (c.isalnum() and c.isascii()) or c in " -_.:/"
-        else f"\\u{ord(c):04x}"
-        if ord(c) < 0x10000
-        else f"\\U{ord(c):08x}"
-        for c in text
-    )
-    return f"'{plain}'"
