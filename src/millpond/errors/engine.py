@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
-from millpond.errors.suggestion import did_you_mean, shortened
+from millpond.errors.suggestion import cut_short, did_you_mean, shortened
+
+_NAME_SEQUENCE = "name a column of the query, or give an expression over its columns"
+_METADATA = "_metadata"
+# Of what an engine says, which may hold values of the data.
+_LONGEST = 2_000
+_NAME_METADATA = (
+    "only where files are read there is _metadata: select what is needed of it there, under a "
+    "name of its own, as in SELECT *, _metadata.file_path AS path, and use that name"
+)
 
 
 class QuerySyntaxError(MillpondError, ValueError):
@@ -190,21 +199,22 @@ class UnresolvedColumnError(MillpondError, LookupError):
         *,
         subject: str,
         known: Iterable[str],
+        metadata: Collection[str] = (),
         where: SourceLocation | None,
         detail: str | None,
     ) -> Self:
-        names = sorted(known)
-        near = did_you_mean(column.rpartition(".")[2].strip("`"), names)
-        hint = "check the spelling, and the columns of the tables that are read"
-        if near:
-            hint = f"did you mean {near}?"
-        elif names:
-            hint = f"the columns are {shortened(names)}"
+        """Of a column's name as it may be written.
+
+        Args:
+            known: The columns that there are.
+            metadata: The fields of `_metadata`, where files are read.
+        """
         return cls(
-            f"{subject} names the column {column}, which its inputs do not have.",
+            f"{subject} names the column {cut_short(column)}, which its inputs do not have.",
             where=where,
             detail=detail,
-            hint=hint,
+            hint=_column_hint(column, known, metadata)
+            or "check the spelling, and the columns of the tables that are read",
         )
 
 
@@ -235,9 +245,9 @@ class QueryAnalysisError(MillpondError, ValueError):
     @classmethod
     def of(cls, text: str, *, subject: str, where: SourceLocation | None, detail: str) -> Self:
         return cls(
-            f"{subject} can't be analysed: {text}",
+            f"{subject} can't be analysed: {cut_short(text, limit=_LONGEST)}",
             where=where,
-            detail=detail,
+            detail=cut_short(detail, limit=_LONGEST),
             hint="mend the query at the place shown",
         )
 
@@ -251,7 +261,7 @@ class QueryRunError(MillpondError, RuntimeError):
     @classmethod
     def of(cls, text: str, *, where: SourceLocation | None) -> Self:
         return cls(
-            f"The query failed while it ran: {text}",
+            f"The query failed while it ran: {cut_short(text, limit=_LONGEST)}",
             where=where,
             hint="a value in the data may not fit: try_cast, try_divide and the like give null "
             "instead of failing",
@@ -288,7 +298,15 @@ class InvalidSequenceError(MillpondError, ValueError):
         return cls(
             f"The sequence {problem}.",
             where=where,
-            hint="name a column of the query, or give an expression over its columns",
+            hint=_NAME_SEQUENCE,
+        )
+
+    @classmethod
+    def missing_column(cls, column: str, *, known: Iterable[str]) -> Self:
+        """Of a column's name as it may be written, where the query gives the columns `known`."""
+        return cls(
+            f"The sequence names the column {cut_short(column)}, which the query does not give.",
+            hint=_column_hint(column, known) or _NAME_SEQUENCE,
         )
 
 
@@ -374,3 +392,21 @@ class EngineConfigurationError(MillpondError, ValueError):
             f"The engine refuses the setting {key} = {value!r}: {problem}",
             hint="mend it under `configuration` in the spec, or in the flow's spark_conf",
         )
+
+
+def _column_hint(column: str, known: Iterable[str], metadata: Collection[str] = ()) -> str | None:
+    """What may have been meant by the name of a column that is not there."""
+    last = column.rpartition(".")[2].strip("`")
+    is_metadata = _METADATA in column.lower().split(".")
+    names = sorted(known)
+    near = did_you_mean(last, names)
+    # A field of `_metadata` is not what another column is misspelt for.
+    near_field = did_you_mean(last, metadata) if is_metadata or last in metadata else None
+    if near_field:
+        return f"did you mean {_METADATA}.{near_field}?"
+    if is_metadata:
+        fields = f"the fields of {_METADATA} are {shortened(metadata)}"
+        return fields if metadata else _NAME_METADATA
+    if near:
+        return f"did you mean {near}?"
+    return f"the columns are {shortened(names)}" if names else None

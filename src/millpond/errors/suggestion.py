@@ -52,12 +52,12 @@ def cut_short(text: str, *, limit: int = 100) -> str:
 
 
 def shortened(names: Iterable[str], *, limit: int = 12) -> str:
-    """The names as one line, cut after `limit` of them.
+    """The names as one line, cut after `limit` of them, each of them cut where it is long.
 
     >>> shortened(["a", "b", "c"], limit=2)
     'a, b and 1 more'
     """
-    listed = list(names)
+    listed = [cut_short(name) for name in names]
     shown = ", ".join(listed[:limit])
     left_out = len(listed) - limit
     return f"{shown} and {left_out} more" if left_out > 0 else shown

@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 METADATA_NAME = "_metadata"
 # What the column is called where the rows of files are handed to an engine; always the last one.
 METADATA_COLUMN = "__millpond_metadata"
+# Spark's names of its fields.
+METADATA_FIELDS = (
+    "file_path",
+    "file_name",
+    "file_size",
+    "file_block_start",
+    "file_block_length",
+    "file_modification_time",
+)
 
 
 def metadata_field() -> StructField:
     """The column, with Spark's names and types of its fields."""
     from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-    fields = [
-        StructField("file_path", StringType()),
-        StructField("file_name", StringType()),
-        StructField("file_size", LongType()),
-        StructField("file_block_start", LongType()),
-        StructField("file_block_length", LongType()),
-        StructField("file_modification_time", TimestampType()),
-    ]
+    types = (StringType(), StringType(), LongType(), LongType(), LongType(), TimestampType())
+    fields = list(map(StructField, METADATA_FIELDS, types))
     return StructField(METADATA_COLUMN, StructType(fields))

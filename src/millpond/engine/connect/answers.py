@@ -6,12 +6,13 @@ Nothing here knows of the query; `failures` finds the user's place.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
 
 from millpond.engine.connect.plan import PLACEHOLDER
 from millpond.errors.names import InvalidNameError
-from millpond.names import split_name
+from millpond.names import quote_identifier, split_name
 
 _MISSING_COLUMN = re.compile(r"attribute ObjectName\(\[(.*?)\]\) is missing from the schema")
 _IDENTIFIER = re.compile(r'Identifier\("((?:[^"\\]|\\.)*)"\)')
@@ -39,6 +40,11 @@ def missing_column(error: PySparkException) -> tuple[str, ...]:
     if found is None:
         return ()
     return tuple(part.replace('\\"', '"') for part in _IDENTIFIER.findall(found.group(1)))
+
+
+def dotted(parts: Sequence[str]) -> str:
+    """A name in its parts as it may be written."""
+    return ".".join(map(quote_identifier, parts))
 
 
 def missing_function(error: PySparkException) -> str | None:

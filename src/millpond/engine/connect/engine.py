@@ -265,7 +265,7 @@ class ConnectEngine(ABC):
         from pyspark.errors import PySparkException
         from pyspark.sql.connect import proto
 
-        from millpond.engine.connect.answers import message_of
+        from millpond.engine.connect.answers import dotted, message_of, missing_column
         from millpond.engine.connect.columns import sequence_expression
         from millpond.engine.connect.expressions import named
         from millpond.engine.connect.messages import empty_relation
@@ -280,6 +280,11 @@ class ConnectEngine(ABC):
         try:
             return client.schema(proto.Plan(root=relation)).fields[0].dataType
         except PySparkException as error:
+            missing = missing_column(error)
+            if missing:
+                raise InvalidSequenceError.missing_column(
+                    dotted(missing), known=schema.names
+                ) from error
             raise InvalidSequenceError.of(f"can't be analysed: {message_of(error)}") from error
 
     def query(

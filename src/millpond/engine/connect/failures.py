@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 
 from millpond.engine.connect.answers import (
+    dotted,
     message_of,
     missing_column,
     missing_function,
@@ -31,7 +32,7 @@ from millpond.errors.engine import (
     UnresolvedColumnError,
     UnresolvedRoutineError,
 )
-from millpond.names import quote_identifier
+from millpond.files.metadata import METADATA_FIELDS
 from millpond.sql.tokens import TokenKind, identifier_value
 
 _BY_ALL = re.compile(r"\bBY\s+ALL\b", re.IGNORECASE)
@@ -46,6 +47,7 @@ class Subject:
         texts: SQL texts in it, in which a name may be found.
         relation: The plan, in whose expressions a name may be found.
         known: Columns that could be meant.
+        reads_files: Whether there is `_metadata`, too.
     """
 
     name: str
@@ -53,13 +55,15 @@ class Subject:
     texts: Sequence[QueryText] = ()
     relation: Any = None
     known: Collection[str] = field(default_factory=frozenset)
+    reads_files: bool = False
 
     @classmethod
     def of_plan(cls, plan: ConnectPlan, known: Collection[str] = frozenset()) -> Subject:
         # Of a query in SQL the sources may be parts, and other parts no text any more.
         parts = [source.source for source in plan.sources if isinstance(source, TextAnalysis)]
         texts = parts if plan.text is None else [plan.text]
-        return cls("The query", plan.location, texts, plan.relation, known)
+        reads_files = any(read.is_files for read in plan.reads)
+        return cls("The query", plan.location, texts, plan.relation, known, reads_files)
 
 
 @contextmanager
@@ -95,9 +99,10 @@ def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
                 text, subject=subject.name, where=where, detail=caret or ""
             )
         return UnresolvedColumnError.of(
-            ".".join(quote_identifier(part) for part in parts),
+            dotted(parts),
             subject=subject.name,
             known=subject.known,
+            metadata=METADATA_FIELDS if subject.reads_files else (),
             where=where,
             detail=caret,
         )

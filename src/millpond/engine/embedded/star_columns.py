@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql.connect import proto
 
+from millpond.engine.connect.answers import dotted
 from millpond.engine.connect.cuts import without_cuts
 from millpond.engine.connect.failures import Subject, analysing, find_name
 from millpond.engine.connect.messages import input_relations
@@ -18,7 +19,6 @@ from millpond.engine.sqltext.blocks import outline
 from millpond.engine.sqltext.source import Edit, apply_edits
 from millpond.engine.sqltext.star_except import StarExcept, star_except_places, star_excepts
 from millpond.errors.engine import QueryAnalysisError, UnresolvedColumnError
-from millpond.names import quote_identifier
 
 # Gives the names of the columns of a query's text.
 ColumnsOf = Callable[[str], Sequence[str]]
@@ -140,7 +140,7 @@ class _Writing:
     def _meant(self, name: tuple[str, ...], columns: Sequence[_Column]) -> _Column:
         """The column that a name in EXCEPT means."""
         found = [column for column in columns if column.is_called(name)]
-        written = ".".join(map(quote_identifier, name))
+        written = dotted(name)
         where, caret = find_name(Subject.of_plan(self.plan), name)
         if len(found) > 1:
             problem = f"{written} in * EXCEPT could be several columns: say of which table."
