@@ -267,6 +267,17 @@ class QueryRunError(MillpondError, RuntimeError):
             "instead of failing",
         )
 
+    @classmethod
+    def unplanned(cls, text: str, *, where: SourceLocation | None) -> Self:
+        """Of a query that the engine understands and can't plan."""
+        return cls(
+            f"The engine can't plan the query: {cut_short(text, limit=_LONGEST)}",
+            where=where,
+            hint="where grouped rows are sorted or filtered by an expression that is not "
+            "selected, or by a field of a struct, select it under a name in a subquery in FROM, "
+            "and use that name",
+        )
+
 
 class InvalidExpectationError(MillpondError, ValueError):
     """An expectation's constraint is not one boolean expression over a row."""

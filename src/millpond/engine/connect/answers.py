@@ -18,6 +18,7 @@ _MISSING_COLUMN = re.compile(r"attribute ObjectName\(\[(.*?)\]\) is missing from
 _IDENTIFIER = re.compile(r'Identifier\("((?:[^"\\]|\\.)*)"\)')
 _MISSING_FUNCTION = re.compile(r"unknown function: (\S+)")
 _SYNTAX = re.compile(r"found (.*) at \d+:\d+ expected")
+_UNPLANNED = ("No field named ", "Physical plan does not support logical expression ")
 _PLACEHOLDERS = re.compile(rf"`?{PLACEHOLDER.format(number=r'[0-9]+')}`?")
 _STACK = re.compile(r"\n\nStack [Tt]race.*|\s*JVM stacktrace:.*", re.DOTALL)
 # Spark writes the condition before its message, and behind it the state, the place, the plan.
@@ -61,6 +62,11 @@ def unread_text(error: PySparkException) -> str | None:
         return str(_parameters(error).get("error", "")).strip("'")
     found = _SYNTAX.search(message_of(error))
     return None if found is None else found.group(1)
+
+
+def is_unplanned(error: PySparkException) -> bool:
+    """Whether Sail understands a query and then can't plan it: nothing was run."""
+    return message_of(error).startswith(_UNPLANNED)
 
 
 def names_missing(error: PySparkException) -> bool:

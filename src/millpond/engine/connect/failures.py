@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from millpond.engine.connect.answers import (
     dotted,
+    is_unplanned,
     message_of,
     missing_column,
     missing_function,
@@ -85,6 +86,8 @@ def running(plan: ConnectPlan) -> Iterator[None]:
             raise analysis_error(error, Subject.of_plan(plan)) from error
         message = message_of(error)
         violation = violation_in(message, where=plan.location)
+        if violation is None and is_unplanned(error):
+            raise QueryRunError.unplanned(message, where=plan.location) from error
         raise violation or QueryRunError.of(message, where=plan.location) from error
 
 

@@ -77,11 +77,11 @@ class EmbeddedEngine(ConnectEngine):
         return self._inputs.relation(source)
 
     def bound(self, plan: ConnectPlan, binder: Binder) -> Any:
-        """A plan's relation over its inputs, without the stars that Sail can't read."""
-        from millpond.engine.embedded.star_columns import write_out_stars
+        """A plan's relation over its inputs, its texts as Sail can read them."""
+        from millpond.engine.embedded.bound_texts import change_texts
 
         root = super().bound(plan, binder)
-        write_out_stars(root, plan, self.client())
+        change_texts(root, plan, self.client())
         return root
 
     def columns(

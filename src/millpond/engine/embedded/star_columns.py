@@ -1,9 +1,9 @@
-"""Writes out `* EXCEPT (a)` in bound plans: Sail does not have it, but tells what a star gives."""
+"""Writes `* EXCEPT (a)` out: Sail does not have it, but tells what columns a star gives."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from pyspark.sql.connect import proto
 from millpond.engine.connect.answers import dotted
 from millpond.engine.connect.cuts import without_cuts
 from millpond.engine.connect.failures import Subject, analysing, find_name
-from millpond.engine.connect.messages import input_relations
 from millpond.engine.connect.plan import ConnectPlan
 from millpond.engine.sqltext.binding import quoted
 from millpond.engine.sqltext.blocks import outline
@@ -20,22 +19,21 @@ from millpond.engine.sqltext.source import Edit, apply_edits
 from millpond.engine.sqltext.star_except import StarExcept, star_except_places, star_excepts
 from millpond.errors.engine import QueryAnalysisError, UnresolvedColumnError
 
-# Gives the names of the columns of a query's text.
-ColumnsOf = Callable[[str], Sequence[str]]
 _SUBJECT = "The query"
 _LACKS = "the engine can't tell the columns of this * EXCEPT: name them."
 
 
-def write_out_stars(root: Any, plan: ConnectPlan, client: Any) -> None:
-    """Change a bound plan in place so that none of its texts holds `* EXCEPT`.
+def written_out(sql: Any, named: Sequence[Any], *, plan: ConnectPlan, client: Any) -> str:
+    """The text of an SQL relation, with the columns that it gives in the place of `* EXCEPT`.
 
     Args:
-        root: `plan`, bound.
+        sql: The relation, part of `plan` over its inputs.
+        named: What gives names to relations around it, outermost first.
 
     Raises:
         MillpondError: A column that is left out is none, or a star can't be written out.
     """
-    _Writing(plan, client).relation(root, ())
+    return _Text(sql, named, plan, client).written_out()
 
 
 @dataclass(frozen=True)
@@ -66,62 +64,48 @@ def _quoted_parts(qualifier: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Writing:
+class _Text:
+    sql: Any
+    named: Sequence[Any]
     plan: ConnectPlan
     client: Any
 
-    def relation(self, relation: Any, named: tuple[Any, ...]) -> None:
-        """Write the stars of a relation and of those below it out.
-
-        Args:
-            named: What gives names to relations around it, outermost first.
-        """
-        if relation.WhichOneof("rel_type") == "sql":
-            self._text(relation.sql, named)
-            return
-        if relation.WhichOneof("rel_type") == "with_relations":
-            # The references first: their columns are asked for.
-            for reference in relation.with_relations.references:
-                self.relation(reference, named)
-            self.relation(relation.with_relations.root, (*named, relation.with_relations))
-            return
-        for child in input_relations(relation):
-            self.relation(child, named)
-
-    def _text(self, sql: Any, named: tuple[Any, ...]) -> None:
-        def columns_of(text: str) -> Sequence[str]:
-            probe = proto.Relation(sql=sql)
-            probe.sql.query = text
-            for around in reversed(named):
-                outer = proto.Relation(with_relations=around)
-                outer.with_relations.root.CopyFrom(probe)
-                probe = outer
-            with analysing(self.plan):
-                names: list[str] = self.client.schema(proto.Plan(root=without_cuts(probe))).names
-            return names
-
-        while stars := star_excepts(sql.query):
+    def written_out(self) -> str:
+        text = str(self.sql.query)
+        while stars := star_excepts(text):
             # One that stands in what another is over comes first.
             star = next(star for star in stars if not star_excepts(star.query("*")))
-            edit = Edit(star.start, star.end, self._columns(star, columns_of))
-            sql.query = apply_edits(sql.query, [edit])
-        if any(star_except_places(outline(sql.query))):
+            text = apply_edits(text, [Edit(star.start, star.end, self._columns(star))])
+        if any(star_except_places(outline(text))):
             raise self._refused(_LACKS)
+        return text
 
-    def _columns(self, star: StarExcept, columns_of: ColumnsOf) -> str:
+    def _names(self, text: str) -> list[str]:
+        """The names of the columns of a text in the place of this one."""
+        asked = proto.Relation(sql=self.sql)
+        asked.sql.query = text
+        for around in reversed(self.named):
+            outer = proto.Relation(with_relations=around)
+            outer.with_relations.root.CopyFrom(asked)
+            asked = outer
+        with analysing(self.plan):
+            names: list[str] = self.client.schema(proto.Plan(root=without_cuts(asked))).names
+        return names
+
+    def _columns(self, star: StarExcept) -> str:
         """The columns that a star gives, without those that it leaves out."""
         if not star.source:
             raise self._refused(_LACKS)
-        columns = self._given(star, columns_of)
+        columns = self._given(star)
         left_out = [self._meant(name, columns) for name in star.left_out]
         kept = [column.text for column in columns if column not in left_out]
         if not kept:
             raise self._refused("* EXCEPT leaves no column.")
         return ", ".join(kept)
 
-    def _given(self, star: StarExcept, columns_of: ColumnsOf) -> list[_Column]:
+    def _given(self, star: StarExcept) -> list[_Column]:
         """The columns of a star, by names each of which means one column."""
-        names = columns_of(star.query(f"{star.qualifier}*"))
+        names = self._names(star.query(f"{star.qualifier}*"))
         if star.qualifier:
             return [_Column(name, star.qualifier) for name in names]
         is_once = max(Counter(map(str.lower, names)).values(), default=0) < 2
@@ -131,7 +115,7 @@ class _Writing:
         columns = [
             _Column(name, qualifier)
             for qualifier in qualifiers
-            for name in columns_of(star.query(f"{qualifier}*"))
+            for name in self._names(star.query(f"{qualifier}*"))
         ]
         if [column.name for column in columns] != list(names):
             raise self._refused(_LACKS)

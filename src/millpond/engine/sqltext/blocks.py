@@ -6,7 +6,7 @@ Tells what a syntax tree does not: the place of each clause. What the words mean
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from millpond.sql.tokens import Token, TokenKind, keywords, scan
@@ -84,6 +84,20 @@ class Outline:
             if depth == 0:
                 return at
         return len(self.tokens) - 1
+
+    def next_inside_same(self, index: int, words: Collection[str]) -> int | None:
+        """The next of some words that is inside of just what the token at `index` is inside of."""
+        depth = 0
+        for at in range(index, len(self.tokens)):
+            word = self.word(at)
+            is_name = self.word(at - 1) == "."
+            is_operator = word == "FROM" and self.word(at - 1) == "DISTINCT"
+            if depth == 0 and word in words and not is_name and not is_operator:
+                return at
+            depth += {"(": 1, ")": -1}.get(word, 0)
+            if depth < 0:
+                return None
+        return None
 
 
 def outline(text: str) -> Outline:

@@ -5,7 +5,7 @@ Names the columns of none: only an engine knows them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -99,30 +99,16 @@ def _from_clause(index: int, *, text: str, found: Outline) -> str:
     """The FROM of the SELECT in whose list a token stands."""
     at = index
     while True:
-        start = _next_at_depth(found, at, ("FROM",))
+        start = found.next_inside_same(at, {"FROM"})
         opening = _opening(found, at)
         if start is not None and (opening is None or found.word(opening + 1) in QUERY_STARTS):
             break
         if opening is None:
             return ""
         at = opening
-    end = _next_at_depth(found, start + 1, _AFTER_TABLES)
+    end = found.next_inside_same(start + 1, _AFTER_TABLES)
     stop = len(text) if end is None else found.tokens[end].start
     return text[found.tokens[start].start : stop].strip()
-
-
-def _next_at_depth(found: Outline, index: int, words: Sequence[str] | frozenset[str]) -> int | None:
-    """The next of some words that is inside of just what the token at `index` is inside of."""
-    depth = 0
-    for at in range(index, len(found.tokens)):
-        word = found.word(at)
-        is_distinct_from = word == "FROM" and found.word(at - 1) == "DISTINCT"
-        if depth == 0 and word in words and found.word(at - 1) != "." and not is_distinct_from:
-            return at
-        depth += {"(": 1, ")": -1}.get(word, 0)
-        if depth < 0:
-            return None
-    return None
 
 
 def _opening(found: Outline, index: int) -> int | None:
