@@ -18,6 +18,11 @@ from millpond.errors.options import InvalidOptionError, UnknownOptionError
 T = TypeVar("T")
 
 PREFIX = "millpond."
+# An option of streams elsewhere that no source has, with what to do instead.
+CHECKPOINT_LOCATION = {
+    "checkpointLocation": "leave it out: each flow has a checkpoint of its own below the storage "
+    "of the pipeline"
+}
 _BYTES = re.compile(r"(\d{1,18})\s*([kmgtp]?)(?:i?b)?\Z", re.ASCII | re.IGNORECASE)
 _SPARK_URL = re.compile(r"sc://[^/\s]+")
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}

@@ -363,6 +363,26 @@ def test_reads_that_can_not_be_are_refused_where_they_stand(engine, spark, build
     assert caught.value.hint
 
 
+def test_a_misspelt_format_is_refused_with_the_one_meant(engine, spark):
+    builds = {
+        "cloudFiles": lambda: spark.readStream.format("cloudfile").load("/a"),
+        "parquet": lambda: spark.read.format("parket").load("/a"),
+    }
+    for meant, build in builds.items():
+        with pytest.raises((UnsupportedReadError, UnsupportedStreamingSourceError)) as caught:
+            plan(engine, python(build))
+        assert caught.value.hint == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize("call", ["STREAM({})", "STREAM {}", "{}"])
+def test_the_older_cloud_files_points_to_read_files(engine, call):
+    text = "SELECT * FROM " + call.format("cloud_files('/a', 'json', map('a', 'b'))")
+    with pytest.raises(UnsupportedReadError, match="cloud_files") as caught:
+        plan(engine, sql(text))
+    assert "read_files('/data/folder', format => 'json')" in caught.value.hint
+    assert "^" * len("cloud_files") in caught.value.detail
+
+
 def test_an_error_behind_a_call_is_shown_in_its_place(engine):
     text = "SELECT a FROM STREAM read_files('/a', header => true)\nWHERE wrong > 1"
     found = plan(engine, sql(text))

@@ -366,6 +366,23 @@ def test_an_option_that_does_not_exist_is_refused_with_the_likely_one(reader, op
         parse(reader, columns="a INT", **given)
 
 
+@pytest.mark.parametrize("reader", ["cloudfiles", "read_files", "csv"])
+def test_a_read_has_no_checkpoint_of_its_own(reader):
+    given = {} if reader == "csv" else {"cloudFiles__format": "csv"}
+    with pytest.raises(UnsupportedFileOptionError, match="checkpointLocation") as caught:
+        parse(reader, columns="a INT", checkpointLocation="/x", **given)
+    assert "each flow has a checkpoint of its own" in caught.value.hint
+
+
+def test_all_options_that_do_not_exist_are_told_at_once():
+    with pytest.raises(UnknownFileOptionError) as caught:
+        cloud_files(headr="true", multiLines="true", wibble="1")
+    assert "has no options 'headr', 'multilines', 'wibble'" in str(caught.value)
+    assert caught.value.hint == (
+        "did you mean header by headr? did you mean multiLine by multilines?"
+    )
+
+
 def test_a_place_that_can_not_be_reached_is_refused_before_anything_is_read():
     with pytest.raises(FileLocationUnsupportedError) as error:
         parse("csv", paths=("dbfs:/data",), columns="a INT")

@@ -110,6 +110,7 @@ def test_a_value_that_does_not_fit_is_refused(options):
         "ignoreFileDeletion",
         "schemaTrackingLocation",
         "endingVersion",
+        "checkpointLocation",
     ],
 )
 def test_options_of_delta_that_are_not_offered_say_what_to_do_instead(option):

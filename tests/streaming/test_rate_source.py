@@ -13,6 +13,7 @@ from millpond.errors.sources import (
     InvalidSourceOptionError,
     SourceNeedsStreamingError,
     UnknownSourceOptionError,
+    UnsupportedSourceOptionError,
 )
 from millpond.storage import LocalStore
 from millpond.streaming import Checkpoint, run_batches
@@ -168,6 +169,12 @@ def test_a_misspelt_option_is_refused_with_the_one_meant():
     with pytest.raises(UnknownSourceOptionError) as caught:
         RateOptions.parse({"rowspersec": "1"})
     assert caught.value.hint == "did you mean rowsPerSecond?"
+
+
+def test_a_source_has_no_checkpoint_of_its_own():
+    with pytest.raises(UnsupportedSourceOptionError, match="checkpointLocation") as caught:
+        RateOptions.parse({"checkpointlocation": "/x"})
+    assert "each flow has a checkpoint of its own" in caught.value.hint
 
 
 def test_rate_micro_batch_needs_the_size_of_a_batch():

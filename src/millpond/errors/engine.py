@@ -84,12 +84,22 @@ class UnsupportedStreamingSourceError(MillpondError, NotImplementedError):
     sqlstate = "0A000"
 
     @classmethod
-    def of(cls, source: str, *, where: SourceLocation | None, detail: str | None = None) -> Self:
+    def of(
+        cls,
+        source: str,
+        *,
+        where: SourceLocation | None,
+        meant: str | None = None,
+        detail: str | None = None,
+    ) -> Self:
+        """`meant` is what the name is likely misspelt for."""
         return cls(
             f"{source} can't be read as a stream.",
             where=where,
             detail=detail,
-            hint="read a table or files: STREAM(name), STREAM read_files('/path'), "
+            hint=f"did you mean {meant}?"
+            if meant
+            else "read a table or files: STREAM(name), STREAM read_files('/path'), "
             'spark.readStream.table(name) or spark.readStream.format("csv").load(path)',
         )
 

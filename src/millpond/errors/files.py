@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
@@ -23,12 +23,24 @@ class UnknownFileOptionError(MillpondError, ValueError):
     sqlstate = "42616"
 
     @classmethod
-    def from_option(
-        cls, option: str, *, reader: str, known: Iterable[str], where: SourceLocation | None = None
+    def from_options(
+        cls,
+        options: Sequence[str],
+        *,
+        reader: str,
+        known: Collection[str],
+        where: SourceLocation | None = None,
     ) -> Self:
-        meant = did_you_mean(option, known)
-        hint = f"did you mean {meant}?" if meant else "correct its name, or leave it out"
-        return cls(f"A read of {reader} has no option {option!r}.", hint=hint, where=where)
+        near = {option: did_you_mean(option, known) for option in options}
+        meant = [
+            f"did you mean {name}?" if len(options) == 1 else f"did you mean {name} by {option}?"
+            for option, name in near.items()
+            if name
+        ]
+        named = ", ".join(map(repr, options))
+        noun = "option" if len(options) == 1 else "options"
+        hint = " ".join(meant) or "correct its name, or leave it out"
+        return cls(f"A read of {reader} has no {noun} {named}.", hint=hint, where=where)
 
 
 class UnsupportedFileOptionError(MillpondError, NotImplementedError):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millpond.options import CHECKPOINT_LOCATION
+
 FORMATS = ("csv", "json", "parquet", "avro", "text", "binaryfile", "xml")
 # What a format is called elsewhere.
 FORMAT_ALIASES = {"binary_file": "binaryfile", "com.databricks.spark.xml": "xml"}
@@ -109,6 +111,7 @@ _CREDENTIALS = (
     "AWS_SECRET_ACCESS_KEY"
 )
 REFUSED: Mapping[str, str] = {
+    **CHECKPOINT_LOCATION,
     "pathRewrites": "name the place that can be read in the path itself",
     "singleVariantColumn": "give a schema or let it be inferred, and leave the option out",
     "databricks.serviceCredential": _CREDENTIALS,

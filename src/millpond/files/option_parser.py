@@ -348,13 +348,19 @@ def _check_names(
     if dialect is not Dialect.SPARK and not values.boolean("validateOptions", default=True):
         return
     of_auto_loader = {name.lower(): name for name in known.AUTO_LOADER}
-    refused = {name.lower(): instead for name, instead in known.REFUSED.items()}
+    refused = {name.lower(): (name, instead) for name, instead in known.REFUSED.items()}
     # What another format would mind is no slip of the pen, and Spark's readers pass over it.
     of_formats = {name.lower() for names in known.OF_FORMAT.values() for name in names}
+    unknown: list[str] = []
     for name, text in values.given.items():
         # Tags of a queue that is not used.
         if name.startswith("resourcetag.") and dialect is not Dialect.SPARK:
             continue
+        if name in refused:
+            spelt, instead = refused[name]
+            raise UnsupportedFileOptionError.from_option(
+                values.spelt.get(name, spelt), instead=instead, where=values.where
+            )
         if name not in values.spelt and name not in of_formats:
             plain = name.removeprefix(PREFIX)
             is_prefixed = PREFIX + plain in options
@@ -366,17 +372,16 @@ def _check_names(
                     f"cloudFiles.{of_auto_loader[plain]}",
                     where=values.where,
                 )
-            raise UnknownFileOptionError.from_option(
-                shown,
-                reader=_reader(dialect, file_format),
-                known=values.spelt.values(),
-                where=values.where,
-            )
-        if name in refused:
-            raise UnsupportedFileOptionError.from_option(
-                values.spelling(name), instead=refused[name], where=values.where
-            )
+            unknown.append(shown)
+            continue
         _check_order(name, text, values)
+    if unknown:
+        raise UnknownFileOptionError.from_options(
+            unknown,
+            reader=_reader(dialect, file_format),
+            known=values.spelt.values(),
+            where=values.where,
+        )
 
 
 def _check_order(name: str, text: str, values: OptionValues) -> None:

@@ -17,7 +17,7 @@ from millpond.errors.streaming import (
     UnknownStreamOptionError,
     UnsupportedStreamOptionError,
 )
-from millpond.options import parse_bytes
+from millpond.options import CHECKPOINT_LOCATION, parse_bytes
 
 LATEST = "latest"
 DEFAULT_MAX_FILES = 1000
@@ -37,6 +37,7 @@ _CHANGE_FEED += "skipChangeCommits"
 _TIME_TRAVEL = "use startingVersion or startingTimestamp, or read the table without streaming"
 _TRACKING = "leave it out: new columns need no option, and other changes need a full refresh"
 _REFUSED = {
+    **CHECKPOINT_LOCATION,
     "readChangeFeed": _CHANGE_FEED,
     "readChangeData": _CHANGE_FEED,
     "withEventTimeOrder": "leave it out; REPLACE USING does not depend on the order of rows",

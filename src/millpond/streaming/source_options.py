@@ -16,6 +16,7 @@ from millpond.errors.sources import (
     UnknownSourceOptionError,
     UnsupportedSourceOptionError,
 )
+from millpond.options import CHECKPOINT_LOCATION
 
 MAX_LONG = (1 << 63) - 1
 
@@ -47,7 +48,8 @@ class SourceOptions:
             UnsupportedSourceOptionError: Spark has the option, millpond does not offer it.
         """
         names = {name.lower(): name for name in known}
-        instead = {name.lower(): (name, hint) for name, hint in refused.items()}
+        without = {**CHECKPOINT_LOCATION, **refused}
+        instead = {name.lower(): (name, hint) for name, hint in without.items()}
         given: dict[str, str] = {}
         for name, value in options.items():
             folded = name.lower()

@@ -14,6 +14,7 @@ from millpond.errors.engine import (
     UnsupportedReadError,
     UnsupportedStreamingSourceError,
 )
+from millpond.errors.suggestion import did_you_mean
 from millpond.names import split_name
 
 # Formats of files that are read before the engine sees their rows.
@@ -21,6 +22,8 @@ FILE_READS = frozenset({"avro", "binaryfile", "csv", "json", "parquet", "text", 
 # Formats that there are only as streams.
 _STREAMS = frozenset({"cloudfiles", "rate", "rate-micro-batch"})
 _FORMATS = FILE_READS | _STREAMS | {"kafka"}
+# As they are documented.
+_SPELLINGS = (*(_FORMATS - {"cloudfiles", "binaryfile"}), "cloudFiles", "binaryFile", "delta")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -45,13 +48,17 @@ def table_read(relation: Any, *, catalog: str | None, schema: str | None) -> Tab
     if format_name == "delta":
         return _delta_path(relation)
     if format_name not in _FORMATS:
+        meant = did_you_mean(format_name, _SPELLINGS)
         if read.is_streaming:
-            raise UnsupportedStreamingSourceError.of(f"The format {format_name}", where=where)
+            raise UnsupportedStreamingSourceError.of(
+                f"The format {source.format}", meant=meant, where=where
+            )
         raise UnsupportedReadError.of(
-            f"The format {format_name}",
+            f"The format {source.format}",
             where=where,
-            instead="read a table, a Delta path, or files of format "
-            + ", ".join(sorted(FILE_READS)),
+            instead=f"did you mean {meant}?"
+            if meant
+            else "read a table, a Delta path, or files of format " + ", ".join(sorted(FILE_READS)),
         )
     if format_name in _STREAMS and not read.is_streaming:
         instead = "read it with spark.readStream"

@@ -18,6 +18,8 @@ from millpond.sql.tokens import Token, TokenKind, identifier_value, keywords, st
 READ_FILES = "read_files"
 # By name of a function, the format of the read that it is.
 _FORMATS = {READ_FILES: READ_FILES, "read_kafka": "kafka"}
+# What `read_files` was called before.
+_CLOUD_FILES = "cloud_files"
 _WORDS = keywords("TRUE FALSE")
 
 
@@ -43,7 +45,7 @@ def find_function_reads(outline: Outline, source: QueryText) -> list[FunctionRea
 
     Raises:
         InvalidReadOptionError: An argument is no literal value.
-        UnsupportedReadError: It stands behind LATERAL, or names no path.
+        UnsupportedReadError: It stands behind LATERAL, names no path, or is `cloud_files`.
     """
     return [
         _read(outline, source, index)
@@ -61,7 +63,7 @@ def _call_at(outline: Outline, position: int) -> int | None:
         if (
             token is not None
             and token.kind is TokenKind.WORD
-            and token.text.lower() in _FORMATS
+            and token.text.lower() in {*_FORMATS, _CLOUD_FILES}
             and outline.word(index + 1) == "("
         ):
             return index
@@ -78,6 +80,14 @@ def _read(outline: Outline, source: QueryText, index: int) -> FunctionRead:
             f"{name.text} behind LATERAL",
             where=source.locate(name.start),
             instead="read the files of one path, without values of other tables",
+            detail=source.caret(name.start, name.end),
+        )
+    if name.text.lower() == _CLOUD_FILES:
+        raise UnsupportedReadError.of(
+            "The older function cloud_files",
+            where=source.locate(name.start),
+            instead="write STREAM read_files('/data/folder', format => 'json'): the options of "
+            "map(..) become arguments, without the prefix cloudFiles",
             detail=source.caret(name.start, name.end),
         )
     path, options = _arguments(source, list(_separated(outline, index + 2, closing)))
