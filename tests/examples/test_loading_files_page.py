@@ -131,6 +131,8 @@ class Story:
         self.results += 1
         for example in self.examples:
             rows = read_with_delta_rs(self.folder.table(example.name))
+            columns = self.folder.columns(example.name)
+            assert [name for name in columns if name in table.header] == list(table.header)
             actual = [tuple(self._shown(row[name]) for name in table.header) for row in rows]
             assert Counter(actual) == Counter(table.rows), example.name
 

@@ -33,7 +33,7 @@ from millpond.files.listed_file import ListedFile
 from millpond.files.listing import list_files
 from millpond.files.locations import locate, parse_uri, quote_path, unquote_path
 from millpond.files.options import Dialect, Discovery, FileOptions
-from millpond.files.partitions import partition_columns, partition_values
+from millpond.files.partitions import Folders, partition_columns, partition_values
 from millpond.files.stores import LocalFiles, local_copy, move, one_version, remove, stat
 
 RECURSIVE = Discovery(recursive=True)
@@ -564,9 +564,13 @@ def test_in_auto_loader_folders_count_below_where_a_glob_begins(tmp_path):
     assert found.names == ["p", "q"]
 
 
-def test_one_column_twice_in_a_path_is_refused(tmp_path):
+def test_a_path_that_has_one_column_twice_says_nothing_of_columns(tmp_path):
+    assert columns_of(tmp_path, "p=1/P=2/f.csv", "q=1/f.csv").names == ["q"]
+    folders = Folders(FileOptions("csv", (str(tmp_path),)), root=tmp_path)
     with pytest.raises(PartitionColumnTwiceError, match="gives the column P twice"):
-        columns_of(tmp_path, "p=1/P=2/f.csv")
+        folders.values(f"file:{tmp_path}/p=1/P=2/f.csv")
+    chosen = FileOptions("csv", (str(tmp_path),), partition_columns=("q",))
+    assert Folders(chosen, root=tmp_path).values(f"file:{tmp_path}/p=1/P=2/q=3/f.csv") == {"q": "3"}
 
 
 def test_a_local_file_is_read_where_it_is(tmp_path):

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 from deltalake import DeltaTable
 
+from millpond.errors.engine import DuplicateColumnError
 from millpond.errors.file_reads import (
     ColumnsNotInferredError,
     FilesNotReadError,
@@ -166,7 +167,7 @@ def test_new_columns_stop_the_update_once_and_the_next_one_has_them(suppliers):
     suppliers.send("c.csv", "v\n3\n", at_s=2)
     error = suppliers.error()
     assert isinstance(error, NewColumnsError)
-    assert "w string" in str(error)
+    assert "b.csv: 'w' string" in str(error)
     # The others of the batch were read.
     assert suppliers.rows() == [(1, None), (3, None)]
     suppliers.updated()
@@ -186,6 +187,140 @@ def by_name(suppliers):
     return lambda row: tuple(row[index] for index in wanted)
 
 
+SENDER = READ.replace("*", "*, _metadata.file_name AS sender")
+OTHER = "CREATE OR REFRESH STREAMING TABLE other AS " + READ.replace("SENT", "others") + "); "
+
+
+@pytest.fixture
+def beside(suppliers):
+    """Tables over two folders, the first update of both done; the other's files come later."""
+
+    def start(definition):
+        others = suppliers.sent.parent / "others"
+        others.mkdir()
+        suppliers.write(f"{definition}; {OTHER.replace('others', str(others))}")
+        (others / "1.csv").write_text("o\n1\n")
+        suppliers.updated()
+        (others / "2.csv").write_text("o\n2\n")
+
+    return start
+
+
+def read_by_other(suppliers):
+    return [row[0] for row in suppliers.rows("other")]
+
+
+def test_a_new_column_that_the_query_has_already_costs_its_file_alone(suppliers, beside):
+    suppliers.send("a.csv", "v\n1\n")
+    beside(f"CREATE OR REFRESH STREAMING TABLE t AS {SENDER})")
+    suppliers.send("bad.csv", "v,Sender\n2,me\n", at_s=1)
+    suppliers.send("good.csv", "v,w\n3,x\n", at_s=2)
+    assert isinstance(suppliers.error(), NewColumnsError)
+    for _ in range(2):
+        error = suppliers.error()
+        assert isinstance(error, FilesNotReadError)
+        assert "bad.csv: its new column 'Sender' string can't be added" in str(error)
+        assert "good.csv" not in str(error)
+        assert {v: row["sender"] for v, row in by_v(suppliers).items()} == {
+            1: "a.csv",
+            3: "good.csv",
+        }
+        assert read_by_other(suppliers) == [1, 2]
+    (suppliers.sent / "bad.csv").unlink()
+    suppliers.updated()
+    suppliers.updated()
+
+
+def test_a_refused_column_is_taken_once_the_query_can_take_it(suppliers, beside):
+    suppliers.send("a.csv", "v\n1\n")
+    beside(f"CREATE OR REFRESH STREAMING TABLE t AS {SENDER})")
+    suppliers.send("b.csv", "v,sender\n2,me\n")
+    suppliers.error()
+    suppliers.error()
+    suppliers.query(READ.replace("*", "v, sender") + ")")
+    suppliers.updated()
+    assert sorted(row[:1] + row[-1:] for row in suppliers.rows()) == [(1, "a.csv"), (2, "me")]
+
+
+def test_a_new_column_that_a_reader_of_the_table_has_already_costs_its_file_alone(
+    suppliers, beside
+):
+    suppliers.send("a.csv", "v\n1\n")
+    beside(
+        f"CREATE OR REFRESH STREAMING TABLE t AS {READ}); "
+        "CREATE MATERIALIZED VIEW m AS SELECT *, 1 AS extra FROM t"
+    )
+    suppliers.send("b.csv", "v,extra\n2,me\n")
+    suppliers.update()
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert "'extra' string can't be added" in str(error)
+    assert len(suppliers.rows("m")) == 1
+
+
+def test_a_new_column_that_is_not_declared_costs_its_file_alone(suppliers, beside):
+    suppliers.send("a.csv", "v\n1\n")
+    beside(f"CREATE OR REFRESH STREAMING TABLE t (v INT, _rescued_data STRING) AS {READ})")
+    suppliers.send("b.csv", "v,w\n2,me\n")
+    suppliers.error()
+    assert "'w' string can't be added" in str(suppliers.error())
+    assert read_by_other(suppliers) == [1, 2]
+
+
+def test_new_columns_of_two_flows_that_contradict_each_other_cost_one_file(suppliers, beside):
+    for part in ("north", "south"):
+        suppliers.send(f"{part}/1.json", '{"v": 1}')
+    read = "INSERT INTO t BY NAME SELECT * FROM STREAM read_files('SENT/{}', format => 'json')"
+    beside(
+        "CREATE OR REFRESH STREAMING TABLE t; "
+        f"CREATE FLOW n AS {read.format('north')}; CREATE FLOW s AS {read.format('south')}"
+    )
+    suppliers.send("north/2.json", '{"v": 2, "w": "x"}')
+    suppliers.send("south/2.json", '{"v": 3, "w": {"y": 1}}')
+    assert len([flow for flow in suppliers.update().flows if flow.error]) == 2
+    for _ in range(2):
+        error = suppliers.error()
+        assert "south/2.json: its new column 'w' struct<y:bigint> can't be added" in str(error)
+        assert len(suppliers.rows()) == 3
+    assert read_by_other(suppliers) == [1, 2]
+
+
+def test_a_new_column_that_the_table_cannot_take_costs_its_file_alone(suppliers):
+    """It has one of that name and another type, from a query of earlier days."""
+    suppliers.query("SELECT *, 'x' AS w" + READ.removeprefix("SELECT *") + ")")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.query(f"{READ})")
+    suppliers.send("b.csv", "v,w\n2,3\n")
+    suppliers.send("c.csv", "v\n3\n", at_s=1)
+    suppliers.error()
+    assert "'w' int can't be added" in str(suppliers.error())
+    suppliers.send("d.csv", "v\n4\n", at_s=2)
+    suppliers.error()
+    assert sorted(by_v(suppliers)) == [1, 3, 4]
+
+
+def test_columns_inferred_at_first_are_kept_once_the_queries_can_take_them(suppliers):
+    suppliers.query(f"{SENDER})")
+    suppliers.send("a.csv", "v\n1\n")
+    bad = suppliers.send("bad.csv", "v,sender\n2,me\n")
+    assert isinstance(suppliers.error(), DuplicateColumnError)
+    bad.unlink()
+    suppliers.updated()
+    assert by_v(suppliers).keys() == {1}
+
+
+def test_a_file_without_any_of_the_columns_is_told_of_as_such(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.send("a.csv", "v,w\n1,2\n")
+    suppliers.updated()
+    suppliers.send("other.csv", "v;w\n3;4\n")
+    suppliers.send("more.csv", "v,w,x\n3,4,5\n")
+    error = suppliers.error()
+    assert "other.csv: 'v;w' string" in str(error)
+    assert f"{suppliers.uri('other.csv')} has none of the stream's columns" in error.hint
+
+
 def test_new_columns_of_several_files_come_together(suppliers):
     suppliers.query(f"{READ}, maxFilesPerTrigger => 1)")
     suppliers.send("a.csv", "v\n1\n")
@@ -195,8 +330,8 @@ def test_new_columns_of_several_files_come_together(suppliers):
     broken = suppliers.send("broken.csv.gz", b"this is no gzip")
     error = suppliers.error()
     assert isinstance(error, NewColumnsError)
-    assert "w string" in str(error)
-    assert "z int" in str(error)
+    assert "b.csv: 'w' string" in str(error)
+    assert "c.csv: 'z' int" in str(error)
     assert suppliers.uri("broken.csv.gz") in str(error)
     broken.unlink()
     suppliers.updated()
@@ -301,7 +436,7 @@ def test_fail_on_new_columns_leaves_such_files_for_good(suppliers):
     for _ in range(2):
         error = suppliers.error()
         assert isinstance(error, NewColumnsError)
-        assert "w string" in str(error)
+        assert "b.csv: 'w' string" in str(error)
         assert [row[0] for row in suppliers.rows()] == [1, 3]
     suppliers.send("b.csv", "v\n2\n")
     suppliers.updated()
@@ -365,16 +500,79 @@ def test_given_columns_come_from_folders_that_were_not_there_at_first(suppliers)
     assert suppliers.rows() == [(1, date(2026, 1, 31)), (2, date(2026, 2, 1))]
 
 
-def test_a_folder_whose_value_has_another_type_is_told_of(suppliers):
+def by_v(suppliers):
+    """Rows by their column `v`, without the path of what was rescued."""
+    columns = suppliers.pipeline.columns("t")
+    found = {}
+    for values in suppliers.rows():
+        row = dict(zip(columns, values, strict=True))
+        row["_rescued_data"] = rescued(row["_rescued_data"])
+        found[row.pop("v")] = row
+    return found
+
+
+def test_a_folder_whose_value_has_another_type_is_rescued(suppliers):
     suppliers.query(f"{READ})")
     suppliers.send("n=1/a.csv", "v\n1\n")
     suppliers.updated()
     suppliers.send("n=1.7/a.csv", "v\n2\n")
+    suppliers.send("n=x'%22y/a.csv", "v\nword\n")
     suppliers.send("n=2/a.csv", "v\n3\n")
+    suppliers.updated()
+    assert by_v(suppliers) == {
+        1: {"n": 1, "_rescued_data": None},
+        2: {"n": None, "_rescued_data": {"n": "1.7"}},
+        None: {"n": None, "_rescued_data": {"v": "word", "n": "x'\"y"}},
+        3: {"n": 2, "_rescued_data": None},
+    }
+
+
+def test_a_folder_whose_value_has_another_type_is_told_of_where_nothing_is_rescued(suppliers):
+    suppliers.query(f"{READ}, schema => 'v INT, n INT')")
+    suppliers.send("n=1/a.csv", "v\n1\n")
+    suppliers.send("n=1.7/a.csv", "v\n2\n")
     error = suppliers.error()
     assert isinstance(error, FilesNotReadError)
-    assert "the folder n=1.7 is no int" in str(error)
-    assert [row[:2] for row in suppliers.rows()] == [(1, 1), (3, 2)]
+    assert "n=1.7/a.csv: the folder n=1.7 is no int" in str(error)
+    assert suppliers.rows() == [(1, 1)]
+
+
+def test_a_new_level_of_folders_is_a_new_column(suppliers):
+    suppliers.query(f"{READ})")
+    suppliers.send("day=1/a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("day=2/hour=3/a.csv", "v\n2\n")
+    suppliers.send("day=2/b.csv", "v\n3\n")
+    error = suppliers.error()
+    assert isinstance(error, NewColumnsError)
+    assert "day=2/hour=3/a.csv: 'hour' int" in str(error)
+    assert by_v(suppliers).keys() == {1, 3}
+    suppliers.updated()
+    assert by_v(suppliers)[2] == {"day": 2, "hour": 3, "_rescued_data": None}
+    assert by_v(suppliers)[3] == {"day": 2, "hour": None, "_rescued_data": None}
+
+
+def test_a_new_level_of_folders_is_rescued_where_new_columns_are(suppliers):
+    suppliers.query(f"{READ}, schemaEvolutionMode => 'rescue')")
+    suppliers.send("day=1/a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("day=2/hour=3/a.csv", "v,w\n2,x\n3,\n")
+    suppliers.updated()
+    assert by_v(suppliers)[2] == {"day": 2, "_rescued_data": {"w": "x", "hour": "3"}}
+    assert by_v(suppliers)[3] == {"day": 2, "_rescued_data": {"hour": "3"}}
+
+
+@pytest.mark.parametrize("when", ["at first", "later"])
+def test_a_path_that_gives_a_column_twice_costs_its_own_file_alone(suppliers, when):
+    suppliers.query(f"{READ})")
+    suppliers.send("day=1/a.csv", "v\n1\n")
+    if when == "later":
+        suppliers.updated()
+    suppliers.send("day=2/DAY=3/a.csv", "v\n2\n")
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert "day=2/DAY=3/a.csv: The path of " in str(error)
+    assert by_v(suppliers) == {1: {"day": 1, "_rescued_data": None}}
 
 
 def test_given_columns_are_not_kept_for_a_read_that_infers_its_own(suppliers):

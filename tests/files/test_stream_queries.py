@@ -138,13 +138,14 @@ def test_metadata_says_what_is_known_of_each_file(suppliers):
     ]
 
 
-def test_a_star_does_not_give_metadata_and_a_column_of_the_name_wins(suppliers):
+def test_a_star_does_not_give_metadata_and_a_given_column_of_the_name_wins(suppliers):
     suppliers.write(
         """
         CREATE OR REFRESH STREAMING TABLE t AS
         SELECT * FROM STREAM read_files('SENT/a', format => 'json');
         CREATE OR REFRESH STREAMING TABLE own AS
-        SELECT _metadata AS mine FROM STREAM read_files('SENT/b', format => 'json');
+        SELECT _metadata AS mine FROM STREAM read_files('SENT/b', format => 'json',
+          schemaHints => '_metadata STRING');
         """
     )
     suppliers.send("a/a.json", '{"v": 1}\n')

@@ -10,6 +10,8 @@ from millpond.errors.base import MillpondError, SourceLocation
 
 # A message names so many files at most.
 FILES_SHOWN = 10
+# Of one file, so many columns.
+NAMES_SHOWN = 20
 
 
 def listed(reasons: Mapping[str, str]) -> str:
@@ -19,9 +21,9 @@ def listed(reasons: Mapping[str, str]) -> str:
     return "\n".join([*shown, f"  and {more} more"] if more > 0 else shown)
 
 
-def counted(reasons: Mapping[str, str]) -> str:
+def counted(files: Mapping[str, object]) -> str:
     """How many files there are."""
-    return f"{len(reasons)} file{'s' if len(reasons) > 1 else ''}"
+    return f"{len(files)} file{'s' if len(files) > 1 else ''}"
 
 
 class ColumnsNotInferredError(MillpondError, ValueError):
@@ -115,31 +117,54 @@ class NewColumnsError(MillpondError, ValueError):
         source: str,
         *,
         flow: str,
-        columns: Sequence[str],
+        columns: Mapping[str, Sequence[str]],
         added: bool,
+        strange: str | None,
         unreadable: Mapping[str, str],
     ) -> Self:
         """Build the error.
 
         Args:
+            columns: The new ones of each file, by its URI, with their types.
             added: Whether the next update has the columns.
+            strange: One of the files that has none of the stream's columns, if there is any.
             unreadable: Other files that were not read, with why.
         """
-        names = ", ".join(columns)
+        files = listed({uri: _few(names) for uri, names in columns.items()})
         others = ""
         if unreadable:
             others = f"\n{counted(unreadable)} could not be read:\n{listed(unreadable)}"
+        stray = ""
+        if strange is not None:
+            stray = (
+                f"; {strange} has none of the stream's columns: it may lack its header, or have "
+                "another separator or format"
+            )
         if added:
             return cls(
-                f"Flow {flow} met files of {source} with new columns: {names}. "
-                "The columns were added to the stream; the files wait for the next update."
-                f"{others}",
-                hint="run again. To keep such values in one column instead, set "
-                "schemaEvolutionMode to rescue",
+                f"Flow {flow} met {counted(columns)} of {source} with new columns; all others were "
+                f"read. The next update adds the columns and reads the rest.\n{files}{others}",
+                hint="run again; or mend the files. To keep such values in one column instead, set "
+                f"schemaEvolutionMode to rescue{stray}",
             )
         return cls(
-            f"Flow {flow} met files of {source} with columns that it does not have: {names}. "
-            f"These files were not read.{others}",
+            f"Flow {flow} met {counted(columns)} of {source} with columns that it does not have; "
+            f"all others were read.\n{files}{others}",
             hint="add the columns to the schema or to schemaHints, mend the files, or set "
-            "schemaEvolutionMode to addNewColumns or rescue",
+            f"schemaEvolutionMode to addNewColumns or rescue{stray}",
         )
+
+
+def refused_column(column: str, *, reason: str) -> str:
+    """Why a file can't be read that has a column which the queries can't take."""
+    return (
+        f"its new column {column} can't be added ({reason.rstrip('.')}): rename the one in the "
+        "query, take the column out of the file, give its type in schemaHints, or set "
+        "schemaEvolutionMode to rescue"
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_SHOWN])
+    more = len(names) - NAMES_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown

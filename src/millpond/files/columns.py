@@ -12,10 +12,25 @@ from millpond.files.metadata import METADATA_NAME, metadata_field
 from millpond.files.options import Dialect
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 # So many columns are inferred at most: what is done with a row takes time and memory for each.
 MAX_INFERRED = 2000
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column that files have and a read lacks, or fields of one that it has.
+
+    Attributes:
+        of_folder: Whether its values stand in the names of folders.
+    """
+
+    field: StructField
+    of_folder: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.field.name!r} {self.field.dataType.simpleString()}"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,50 @@ _TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(\.\d{1,6})?\Z", re
 _DECIMAL_DIGITS = 38
 
 
+class Folders:
+    """What the folders of files say of them, below what was listed."""
+
+    def __init__(self, options: FileOptions, *, root: Path) -> None:
+        """Set up.
+
+        Args:
+            root: What relative paths start from.
+        """
+        self._options = options
+        self._bases = [locate(path, root=root) for path in options.paths]
+        if options.discovery.base_path is not None:
+            self._bases = [locate(options.discovery.base_path, root=root)]
+        chosen = options.partition_columns
+        self._chosen = None if chosen is None else frozenset(map(str.lower, chosen))
+        self._known: dict[str, Mapping[str, str | None]] = {}
+
+    def values(self, uri: str) -> Mapping[str, str | None]:
+        """The values by name, in the order of the folders, of those that are wanted.
+
+        Raises:
+            PartitionColumnTwiceError: The path has two folders of one name.
+        """
+        # Files of one folder say the same.
+        folder = uri.rpartition("/")[0]
+        if folder not in self._known:
+            self._known[folder] = self._values(uri)
+        return self._known[folder]
+
+    def _values(self, uri: str) -> dict[str, str | None]:
+        all_values = partition_values(uri)
+        found: dict[str, str | None] = {}
+        for name in filter(self._is_wanted, _names_below(uri, self._bases, self._options)):
+            if name.lower() in map(str.lower, found):
+                raise PartitionColumnTwiceError.from_uri(uri, column=name)
+            found[name] = all_values[name]
+        return found
+
+    def _is_wanted(self, name: str) -> bool:
+        if self._chosen is not None:
+            return name.lower() in self._chosen
+        return not is_kept_aside(name, self._options.dialect)
+
+
 def partition_values(uri: str) -> dict[str, str | None]:
     """What the folders of a path say, all the way up; of two with one name, the deeper one.
 
@@ -47,8 +92,7 @@ def partition_columns(
 ) -> StructType:
     """The columns of folders below what was listed, in the order of the folders.
 
-    Raises:
-        PartitionColumnTwiceError: A path has two folders of one name.
+    A path that has two folders of one name says nothing: its file can't be read.
     """
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -66,26 +110,14 @@ def partition_columns(
 def _values_below(
     files: Iterable[ListedFile], options: FileOptions, *, root: Path
 ) -> dict[str, set[str | None]]:
-    bases = [locate(path, root=root) for path in options.paths]
-    if options.discovery.base_path is not None:
-        bases = [locate(options.discovery.base_path, root=root)]
-    chosen = options.partition_columns
-    by_lower = None if chosen is None else {name.lower(): name for name in chosen}
-    found: dict[str, set[str | None]] = {name: set() for name in chosen or ()}
+    folders = Folders(options, root=root)
+    found: dict[str, set[str | None]] = {name: set() for name in options.partition_columns or ()}
     spelt = {name.lower(): name for name in found}
-    folders: dict[str, ListedFile] = {}
-    for file in files:
-        # Files of one folder say the same.
-        folders.setdefault(file.uri.rpartition("/")[0], file)
-    for file in folders.values():
-        values = partition_values(file.uri)
-        for name in _names_below(file.uri, bases, options):
-            if by_lower is not None and name.lower() not in by_lower:
-                continue
-            if by_lower is None and is_kept_aside(name, options.dialect):
-                continue
-            # Names that differ in case alone are one column.
-            found.setdefault(spelt.setdefault(name.lower(), name), set()).add(values[name])
+    for file in {file.uri.rpartition("/")[0]: file for file in files}.values():
+        with suppress(PartitionColumnTwiceError):
+            for name, value in folders.values(file.uri).items():
+                # Names that differ in case alone are one column.
+                found.setdefault(spelt.setdefault(name.lower(), name), set()).add(value)
     return found
 
 
@@ -95,15 +127,8 @@ def _names_below(uri: str, bases: Iterable[Location], options: FileOptions) -> l
     depth = next((found for found in depths if found is not None), None)
     if depth is None:
         return []
-    names: list[str] = []
-    for part in file.path.split("/")[1 + depth : -1]:
-        name, separator, _ = part.partition("=")
-        if not (name and separator):
-            continue
-        if unquote(name).lower() in map(str.lower, names):
-            raise PartitionColumnTwiceError.from_uri(uri, column=unquote(name))
-        names.append(unquote(name))
-    return names
+    parts = (part.partition("=") for part in file.path.split("/")[1 + depth : -1])
+    return [unquote(name) for name, separator, _ in parts if name and separator]
 
 
 def _depth(file: Location, base: Location, options: FileOptions) -> int | None:

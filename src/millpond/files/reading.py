@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,8 @@ from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
 from millpond.errors.file_formats import FileUnreadableError
-from millpond.files.columns import FileColumns, check_count, storable
+from millpond.errors.file_reads import FILES_SHOWN
+from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
@@ -24,7 +26,7 @@ from millpond.files.formats.casts import cast_sql
 from millpond.files.listed_file import ListedFile
 from millpond.files.metadata import METADATA_COLUMN
 from millpond.files.options import EvolutionMode, FileOptions
-from millpond.files.partitions import partition_values
+from millpond.files.partitions import Folders, partition_columns, partition_values
 from millpond.files.stores import stat
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ _STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_
 # So many files are read by one query at most.
 _GROUP_FILES = 500
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
+# What DuckDB puts before its messages.
+_KIND_OF_ERROR = re.compile(r"(?:[A-Z][A-Za-z-]+ )+Error: ")
 # Most live for a moment and are read once; those that become a table's are as Spark writes them.
 _COMPRESSION = "snappy"
 
@@ -48,24 +52,30 @@ class FilesRead:
         changed: Files of which there is another version than the listed one: that one.
         missing: URIs of files that are gone.
         failed: Why files can't be read, by URI.
-        unlike: URIs of files that have columns which were not asked for and stop the read.
-        new_columns: Those columns.
+        unlike: The columns of files that were not asked for and stop the read, by URI.
+        strange: One of those files that has none of the columns that were asked for, if any has.
     """
 
     parquet: list[WrittenFile] = field(default_factory=list)
     changed: list[ListedFile] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-    unlike: list[str] = field(default_factory=list)
-    new_columns: StructType | None = None
+    unlike: dict[str, tuple[NewColumn, ...]] = field(default_factory=dict)
+    strange: str | None = None
 
 
 def read_files(
-    files: Sequence[ListedFile], options: FileOptions, columns: FileColumns, *, folder: Path
+    files: Sequence[ListedFile],
+    options: FileOptions,
+    columns: FileColumns,
+    *,
+    root: Path,
+    folder: Path,
 ) -> FilesRead:
     """Read the listed versions of some files.
 
     Args:
+        root: What relative paths of the read start from.
         folder: For the Parquet files; it may not exist yet.
 
     Raises:
@@ -73,8 +83,9 @@ def read_files(
     """
     found = FilesRead()
     folder.mkdir(parents=True, exist_ok=True)
+    group = _Group(options, columns, root, folder, found)
     for first in range(0, len(files), _GROUP_FILES):
-        _Group(options, columns, folder, found).read(files[first : first + _GROUP_FILES])
+        group.read(files[first : first + _GROUP_FILES])
     return found
 
 
@@ -82,22 +93,49 @@ class _Group:
     """Reads files by as few queries as can be, and finds those that spoil it for the others."""
 
     def __init__(
-        self, options: FileOptions, columns: FileColumns, folder: Path, found: FilesRead
+        self,
+        options: FileOptions,
+        columns: FileColumns,
+        root: Path,
+        folder: Path,
+        found: FilesRead,
     ) -> None:
         self._options = options
         self._columns = columns
+        self._root = root
         self._folder = folder
         self._found = found
         self._format = format_of(options.format)
+        self._folders = Folders(options, root=root)
+        self._wider = columns.inside  # with the new columns of the files so far
 
     def read(self, files: Sequence[ListedFile]) -> None:
         contents: list[tuple[ListedFile, LocalFile]] = []
         for file in self._unchanged(files):
             try:
+                if self._new_folders(file) and self._options.evolution in _STOPPING:
+                    self._found.unlike[file.uri] = self._columns_of_folders(file)
+                    continue
                 contents.append((file, plain_content(file, self._options, folder=self._folder)))
             except (MillpondError, OSError) as error:
                 self._fail(file, error)
         self._read(contents)
+
+    def _new_folders(self, file: ListedFile) -> dict[str, str | None]:
+        """What the folders of a file say of columns that the read lacks and could have.
+
+        Where the user gives the columns, others of folders are not asked for.
+        """
+        values = self._folders.values(file.uri)
+        if self._options.schema is not None:
+            return {}
+        known = {name.lower() for name in (*self._columns.of_folders, self._columns.rescued or "")}
+        return {name: text for name, text in values.items() if name.lower() not in known}
+
+    def _columns_of_folders(self, file: ListedFile) -> tuple[NewColumn, ...]:
+        new = self._new_folders(file)
+        found = partition_columns([file], self._options, root=self._root)
+        return tuple(NewColumn(each, of_folder=True) for each in found if each.name in new)
 
     def _unchanged(self, files: Sequence[ListedFile]) -> Iterator[ListedFile]:
         for file in files:
@@ -132,8 +170,7 @@ class _Group:
             if len(contents) > 1:
                 self._read_halves(contents)
             else:
-                self._found.unlike.append(contents[0][0].uri)
-                self._found.new_columns = united(self._found.new_columns, new_columns)
+                self._add_unlike(contents[0], new_columns)
             return
         files = [file for file, _ in contents]
         unchanged = set(self._unchanged(files))
@@ -143,6 +180,20 @@ class _Group:
         for written in parquet:
             written.path.unlink()
         self._read([pair for pair in contents if pair[0] in unchanged])
+
+    def _add_unlike(self, file: tuple[ListedFile, LocalFile], new_columns: StructType) -> None:
+        listed, content = file
+        self._wider = united(self._wider, new_columns)
+        self._found.unlike[listed.uri] = tuple(map(NewColumn, new_columns))
+        if self._found.strange is not None or len(self._found.unlike) > FILES_SHOWN:
+            return
+        with cursor([content.path]) as connection:
+            all_columns = self._format.infer(
+                [content], self._options, connection=connection, folder=self._folder
+            )
+        known = {name.lower() for name in self._columns.inside.names}
+        if known.isdisjoint(map(str.lower, all_columns.names)):
+            self._found.strange = listed.uri
 
     def _read_halves(self, contents: Sequence[tuple[ListedFile, LocalFile]]) -> None:
         half = len(contents) // 2
@@ -169,8 +220,7 @@ class _Group:
         new_columns = self._lacking(selection.new_columns)
         if new_columns.fields and self._options.evolution in _STOPPING:
             if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
-                waiting = self._found.new_columns or new_columns
-                check_count(united(united(self._columns.inside, waiting), new_columns))
+                check_count(united(self._wider, new_columns))
             return [], new_columns
         written = copy_to_files(
             connection,
@@ -196,7 +246,7 @@ class _Group:
         values = ", ".join(
             f"({', '.join(self._facts(index, file))})" for index, file in enumerate(files)
         )
-        names = [FILE_INDEX, METADATA_COLUMN, "__path", *self._folder_names()]
+        names = [FILE_INDEX, METADATA_COLUMN, "__path", "__rescued", *self._folder_names()]
         beside = f"(VALUES {values}) AS file ({', '.join(map(quote, names))})"
         shown = [self._column(field.name) for field in self._columns.schema.fields]
         if self._columns.has_metadata:
@@ -210,10 +260,12 @@ class _Group:
 
     def _column(self, name: str) -> str:
         if name == self._columns.rescued:
-            rescued = f"content.{quote(RESCUED)}"
+            inside = f"content.{quote(RESCUED)}"
             return (
-                f"CASE WHEN {rescued} IS NOT NULL "
-                f"THEN left({rescued}, -1) || file.__path END AS {quote(name)}"
+                f"CASE WHEN {inside} IS NOT NULL "
+                f"THEN left({inside}, -1) || coalesce(',' || file.__rescued, '') || file.__path "
+                f"WHEN file.__rescued IS NOT NULL "
+                f"THEN '{{' || file.__rescued || file.__path END AS {quote(name)}"
             )
         side = "file" if name in self._columns.of_folders else "content"
         return f"{side}.{quote(name)}"
@@ -231,11 +283,31 @@ class _Group:
             f"'file_modification_time': {modified}}}"
         )
         yield literal(f',"_file_path":{json.dumps(file.uri)}}}')
-        if self._columns.of_folders:
-            values = {name.lower(): text for name, text in partition_values(file.uri).items()}
-            for column in self._columns.schema.fields:
-                if column.name in self._columns.of_folders:
-                    yield _folder_value(column, values.get(column.name.lower()))
+        values = [*self._folder_values(file)]
+        keeps = self._columns.rescued is not None
+        yield self._rescued_of_folders(file, values) if keeps else "CAST(NULL AS VARCHAR)"
+        yield from (_folder_value(column, text, fails=not keeps) for column, text in values)
+
+    def _folder_values(self, file: ListedFile) -> Iterator[tuple[StructField, str | None]]:
+        if not self._columns.of_folders:
+            return
+        values = {name.lower(): text for name, text in partition_values(file.uri).items()}
+        for column in self._columns.schema.fields:
+            if column.name in self._columns.of_folders:
+                yield column, values.get(column.name.lower())
+
+    def _rescued_of_folders(
+        self, file: ListedFile, values: Iterable[tuple[StructField, str | None]]
+    ) -> str:
+        """SQL for the values of folders that have no column, or do not fit theirs; or NULL."""
+        rescued = [literal(_member(name, text)) for name, text in self._new_folders(file).items()]
+        rescued += [
+            f"CASE WHEN {_folder_value(column, text, fails=False)} IS NULL "
+            f"THEN {literal(_member(column.name, text))} END"
+            for column, text in values
+            if text is not None
+        ]
+        return f"nullif(concat_ws(',', {', '.join(rescued)}), '')" if rescued else "NULL::VARCHAR"
 
     def _fail(self, file: ListedFile, error: Exception) -> None:
         raise_if_out_of_room(error)
@@ -245,15 +317,24 @@ class _Group:
         self._found.failed[file.uri] = reason_of(error, file.uri)
 
 
+def _member(name: str, value: str | None) -> str:
+    """A member of a JSON object. Of names that are not UTF-8, bytes are escaped."""
+    text = f"{json.dumps(name, ensure_ascii=False)}:{json.dumps(value, ensure_ascii=False)}"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def reason_of(error: Exception, uri: str) -> str:
     """Why a file can't be read, in a line to stand beside its name."""
     import duckdb
 
     what = error.what if isinstance(error, MillpondError) else str(error)
     reason = what.removeprefix(f"{uri} can't be read: ").strip().partition("\n")[0]
+    if isinstance(error, OSError) and error.strerror:
+        # Its text names the file again.
+        reason = error.strerror
     if isinstance(error, duckdb.OutOfMemoryException) or reason.startswith("Out of Memory Error"):
         return f"a row of it, or a part of its columns, needs more memory than there is ({reason})"
-    return reason
+    return _KIND_OF_ERROR.sub("", reason)
 
 
 def _blamed(
@@ -267,21 +348,24 @@ def _blamed(
     return next((file for file, _ in contents if file.uri == first), None)
 
 
-def united(known: StructType | None, more: StructType) -> StructType:
+def united(known: StructType, more: StructType) -> StructType:
     """Columns with those of others that they lack, by names in any case; fields of structs too."""
-    from pyspark.sql.types import StructType
-
     from millpond.files.formats.merged_types import merge_structs
 
-    return merge_structs(known or StructType([]), more, keep_types=True)
+    return merge_structs(known, more, keep_types=True)
 
 
-def _folder_value(column: StructField, text: str | None) -> str:
-    """SQL for what a folder says of a column. It fails where that is no value of its type."""
+def _folder_value(column: StructField, text: str | None, *, fails: bool) -> str:
+    """SQL for what a folder says of a column.
+
+    Args:
+        fails: Whether it fails where that is no value of its type; else it is null then.
+    """
     if text is None:
         return f"CAST(NULL AS {duckdb_type(column.dataType)})"
+    value = cast_sql(literal(text), column.dataType)
     reason = f"the folder {column.name}={text} is no {column.dataType.simpleString()}"
-    return f"coalesce({cast_sql(literal(text), column.dataType)}, error({literal(reason)}))"
+    return f"coalesce({value}, error({literal(reason)}))" if fails else value
 
 
 def raise_if_out_of_room(error: Exception) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from millpond.errors.file_reads import (
     KeptColumnsUnreadableError,
     TooManyColumnsError,
 )
-from millpond.files.columns import FileColumns, check_count, storable
+from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.formats import format_of
 from millpond.files.formats.base import LocalFile
@@ -45,13 +45,27 @@ class KeptColumns:
     Attributes:
         inside: Columns inside the files.
         of_folders: Columns of the names of folders.
+        proposed: What files were found to have beyond those, which no query was checked with yet.
     """
 
     inside: StructType
     of_folders: StructType
+    proposed: tuple[NewColumn, ...] = ()
+
+    def with_columns(self, new: Iterable[NewColumn]) -> KeptColumns:
+        """The columns with some that were proposed, and no proposal any more."""
+        from pyspark.sql.types import StructType
+
+        inside, of_folders = self.inside, self.of_folders
+        for column in new:
+            if column.of_folder:
+                of_folders = united(of_folders, StructType([column.field]))
+            else:
+                inside = united(inside, StructType([column.field]))
+        return KeptColumns(inside, of_folders)
 
 
-_WIDENING = threading.Lock()
+_PROPOSING = threading.Lock()
 
 
 class FileSchemas:
@@ -72,13 +86,18 @@ class FileSchemas:
         Raises:
             KeptColumnsUnreadableError: The file is torn.
         """
-        from pyspark.sql.types import StructType
+        from pyspark.sql.types import StructField, StructType
 
         path = self._path(options)
         try:
             value = json.loads(path.read_bytes())
             return KeptColumns(
-                StructType.fromJson(value["inside"]), StructType.fromJson(value["of_folders"])
+                StructType.fromJson(value["inside"]),
+                StructType.fromJson(value["of_folders"]),
+                tuple(
+                    NewColumn(StructField.fromJson(column), of_folder=of_folder)
+                    for column, of_folder in value.get("proposed", [])
+                ),
             )
         except FileNotFoundError:
             return None
@@ -94,22 +113,24 @@ class FileSchemas:
             "format": options.format,
             "inside": columns.inside.jsonValue(),
             "of_folders": columns.of_folders.jsonValue(),
+            "proposed": [(new.field.jsonValue(), new.of_folder) for new in columns.proposed],
         }
         self._store.put(self._path(options), json.dumps(value, ensure_ascii=False).encode())
 
-    def widen(self, options: FileOptions, more: StructType) -> None:
+    def propose(self, options: FileOptions, new: Sequence[NewColumn]) -> None:
         """Keep columns that files have beyond what was found out, unless they are too many.
 
-        Flows side by side may find different ones in the same files.
+        The next update takes those that its queries can take. Flows side by side may find different
+        ones in the same files.
         """
-        with _WIDENING:
+        with _PROPOSING:
             kept = self.kept(options)
             if kept is None:
                 return
-            inside = united(kept.inside, more)
+            proposed = tuple(dict.fromkeys((*kept.proposed, *new)))
             with suppress(TooManyColumnsError):
-                check_count(inside)
-                self.keep(options, replace(kept, inside=inside))
+                check_count(kept.with_columns(proposed).inside)
+                self.keep(options, replace(kept, proposed=proposed))
 
     def _path(self, options: FileOptions) -> Path:
         told_by = [
@@ -242,9 +263,6 @@ def with_folders_of(
 
     Where no file was there, or none in such a folder, when the columns were looked for, only these
     files can tell.
-
-    Raises:
-        PartitionColumnTwiceError: A path has two folders of one name.
     """
     told = {name.lower() for file in files for name in partition_values(file.uri)}
     names = options.schema.names if options.schema is not None else ()

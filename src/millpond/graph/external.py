@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from millpond.engine.protocol import Engine, Input, TableRead
+from millpond.files.columns import NewColumn
 from millpond.files.schema import FileSchemas
 from millpond.options import stream_limits
 from millpond.storage import Layout, Store
@@ -86,6 +87,10 @@ class ReadKey:
         return cls(read.format, read.paths, read.columns, tuple(sorted(read.options.items())))
 
 
+# The reader of a source, its read, and whether that is a stream.
+SourceKey = tuple[str, ReadKey, bool]
+
+
 class ExternalSources(Protocol):
     """Finds them, each once."""
 
@@ -100,6 +105,18 @@ class ExternalSources(Protocol):
             MillpondError: An option is wrong, or the columns can't be told.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A column that files had in an earlier update beyond those of their read.
+
+    Attributes:
+        source: Which of the sources it is of.
+    """
+
+    source: SourceKey
+    column: NewColumn
 
 
 class LocalSources:
@@ -125,7 +142,10 @@ class LocalSources:
         self._configuration = configuration
         self._layout = layout
         self._store = store
-        self._found: dict[tuple[str, ReadKey, bool], LocalSource] = {}
+        self._found: dict[SourceKey, LocalSource] = {}
+        self._shown: dict[SourceKey, LocalSource] = {}
+        self._taken: Collection[Proposal] | None = None
+        self._refused: Mapping[Proposal, str] = {}
 
     def find(self, read: TableRead, *, reader: str, anew: bool = False) -> LocalSource:
         """What a read with a format reads; see `ExternalSources`."""
@@ -133,7 +153,49 @@ class LocalSources:
         key = (reader if read.streaming else "", ReadKey.of(read), read.streaming)
         if key not in self._found:
             self._found[key] = self._source(read, reader=reader, anew=anew)
-        return self._found[key]
+        if key not in self._shown:
+            self._shown[key] = self._with_new_columns(key)
+        return self._shown[key]
+
+    def proposed(self) -> list[Proposal]:
+        """New columns of the sources that were found so far."""
+        from millpond.graph.files import FileRead
+
+        return [
+            Proposal(key, column)
+            for key, source in self._found.items()
+            if isinstance(source, FileRead)
+            for column in source.proposed
+        ]
+
+    def take(self, proposals: Collection[Proposal], *, refused: Mapping[Proposal, str]) -> None:
+        """Find sources with these of the proposed columns from now on; until then, with all.
+
+        Args:
+            refused: Others, with why the queries can't take them.
+        """
+        self._shown.clear()
+        self._taken, self._refused = proposals, refused
+
+    def keep_columns(self) -> None:
+        """Keep the columns of all streams as they were found last."""
+        from millpond.graph.files import FileRead
+
+        for source in self._shown.values():
+            if isinstance(source, FileRead):
+                source.keep_columns()
+
+    def _with_new_columns(self, key: SourceKey) -> LocalSource:
+        from millpond.graph.files import FileRead
+
+        source = self._found[key]
+        if not isinstance(source, FileRead) or not source.proposed:
+            return source
+        own = [Proposal(key, column) for column in source.proposed]
+        return source.taking(
+            [each.column for each in own if self._taken is None or each in self._taken],
+            refused={each.column: self._refused[each] for each in own if each in self._refused},
+        )
 
     def _source(self, read: TableRead, *, reader: str, anew: bool) -> LocalSource:
         from millpond.graph.elsewhere import KafkaRead, RateRead

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from millpond.engine.protocol import Input, ParquetInput, TableRead
 from millpond.errors import MillpondError
 from millpond.errors.file_reads import ColumnsNotInferredError, FilesUnreadableError
 from millpond.files import FileOptions
-from millpond.files.columns import FileColumns
+from millpond.files.columns import FileColumns, NewColumn
 from millpond.files.listing import list_files
 from millpond.files.locations import locate
 from millpond.files.option_parser import parse_options
@@ -39,16 +39,22 @@ class FileRead:
     """A read of files with the columns that it has in this update.
 
     Attributes:
+        kept: What an earlier update found out about the files, `None` where that does not count.
+        found: What is taken for granted about them now.
         schemas: Where the inferred columns of its reader are kept.
         schemas_of: Where those of another reader are, by its name.
+        refused: Columns of files that the queries can't take, with why.
     """
 
     read: TableRead
     options: FileOptions
+    kept: KeptColumns | None
+    found: KeptColumns
     columns: FileColumns
     root: Path
     schemas: FileSchemas
     schemas_of: Callable[[str], FileSchemas]
+    refused: Mapping[NewColumn, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -86,17 +92,33 @@ class FileRead:
             infers_streams=infers_streams,
         )
         kept = None if anew or not read.streaming else schemas.kept(options)
-        if kept is None:
-            kept = _inferred(options, read, root=root)
-            if read.streaming:
-                schemas.keep(options, kept)
-        columns = file_columns(options, kept)
         try:
+            found = kept or _inferred(options, read, root=root)
+            columns = file_columns(options, found)
             check_readable(options, columns)
         except MillpondError as error:
             error.where = error.where or read.location
             raise
-        return cls(read, options, columns, root, schemas, schemas_of)
+        return cls(read, options, kept, found, columns, root, schemas, schemas_of)
+
+    @property
+    def proposed(self) -> tuple[NewColumn, ...]:
+        """Columns that files had in earlier updates beyond those of the read."""
+        adds = self.options.evolution is EvolutionMode.ADD_NEW_COLUMNS
+        return self.found.proposed if adds else ()
+
+    def taking(self, new: Iterable[NewColumn], *, refused: Mapping[NewColumn, str]) -> FileRead:
+        """The read with some of the columns that were proposed."""
+        found = self.found.with_columns(new)
+        return replace(
+            self, found=found, columns=file_columns(self.options, found), refused=refused
+        )
+
+    def keep_columns(self) -> None:
+        """Keep the columns as they are for later updates; they are the same from then on."""
+        found = replace(self.found, proposed=())
+        if self.read.streaming and found != self.kept:
+            self.schemas.keep(self.options, found)
 
     @property
     def name(self) -> str:
@@ -121,7 +143,9 @@ class FileRead:
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
             list=lambda first: list_files(self.options, root=self.root, first=first),
-            widen=partial(self._widen, follower.views),
+            root=self.root,
+            propose=partial(self._propose, follower.views),
+            refused=self.refused,
             follows_removals=follower.follows_removals,
         )
         return FileSource(
@@ -132,10 +156,10 @@ class FileRead:
             flow=follower.flow,
         )
 
-    def _widen(self, views: Sequence[str], more: StructType) -> None:
+    def _propose(self, views: Sequence[str], new: Sequence[NewColumn]) -> None:
         """Keep new columns for the next update, in which the views are asked for them as well."""
         for schemas in (self.schemas, *map(self.schemas_of, views)):
-            schemas.widen(self.options, more)
+            schemas.propose(self.options, new)
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:
         """The rows of all files that there are now.
@@ -148,9 +172,9 @@ class FileRead:
         options = replace(self.options, evolution=mode)
         files = list_files(options, root=self.root)
         columns = with_folders_of(files, options, columns, root=self.root)
-        read = read_files(files, options, columns, folder=folder)
+        read = read_files(files, options, columns, root=self.root, folder=folder)
         if read.changed:
-            again = read_files(read.changed, options, columns, folder=folder)
+            again = read_files(read.changed, options, columns, root=self.root, folder=folder)
             read.parquet += again.parquet
             read.missing += again.missing
             read.failed |= again.failed | {

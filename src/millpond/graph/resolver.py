@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from millpond.definitions import Dataset, DatasetKind, Flow, FlowKind, Language, Pipeline
+from millpond.delta import widen_schema
 from millpond.engine.protocol import (
     EmptyInput,
     Engine,
@@ -32,7 +33,8 @@ from millpond.errors.replace_using import ReplaceUsingNotStreamingError
 from millpond.graph import expectations, properties, replace_using, schemas
 from millpond.graph.catalog import Catalog, PipelineSource, StoredSource
 from millpond.graph.empty_files import file_key
-from millpond.graph.external import ExternalSources
+from millpond.graph.external import ExternalSources, LocalSources
+from millpond.graph.new_columns import Resolution, resolve_with_new_columns
 from millpond.graph.resolved import (
     Graph,
     Key,
@@ -69,11 +71,20 @@ def resolve(
         failed one is left out without a problem of its own.
     """
     targets = check_targets(pipeline)
-    resolver = _Resolver(pipeline, engine, catalog, external, failed=targets.failed, anew=anew)
-    # A view over files, and tables that read the same files, follow one that begins anew.
-    for dataset in sorted(pipeline.datasets, key=lambda found: not anew(found.name)):
-        resolver.visit(dataset)
-    return Graph(resolver.resolved), [*targets.problems, *resolver.problems]
+
+    def once() -> Resolution:
+        resolver = _Resolver(pipeline, engine, catalog, external, failed=targets.failed, anew=anew)
+        # A view over files, and tables that read the same files, follow one that begins anew.
+        for dataset in sorted(pipeline.datasets, key=lambda found: not anew(found.name)):
+            resolver.visit(dataset)
+        problems = (*targets.problems, *resolver.problems)
+        return Resolution(Graph(resolver.resolved), problems, tuple(resolver.clashes))
+
+    if isinstance(external, LocalSources):
+        found = resolve_with_new_columns(once, external)
+    else:
+        found = once()
+    return found.graph, [*found.problems]
 
 
 class _Resolver:
@@ -89,6 +100,7 @@ class _Resolver:
     ) -> None:
         self.resolved: dict[Key, ResolvedDataset] = {}
         self.problems: list[MillpondError] = []
+        self.clashes: list[MillpondError] = []
         self._engine = engine
         self._catalog = catalog
         self._external = external
@@ -143,6 +155,12 @@ class _Resolver:
         except MillpondError as problem:
             self.problems.append(problem)
             return None
+        if existing is not None:
+            # The update says so when it sets the table up: a full refresh can help.
+            try:
+                widen_schema(existing, schema)
+            except MillpondError as clash:
+                self.clashes.append(clash)
         for flow in flows:
             problems.extend(schemas.check_declared(dataset, flow, schema))
             problems.extend(expectations.check(dataset, flow, self._engine))

@@ -5,26 +5,23 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from millpond.delta import WrittenFile
 from millpond.engine.protocol import Input, ParquetInput
-from millpond.errors.file_reads import FilesNotReadError, NewColumnsError
+from millpond.errors.file_reads import FilesNotReadError, NewColumnsError, refused_column
 from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files import FileOptions, ListedFile
-from millpond.files.columns import FileColumns
+from millpond.files.columns import FileColumns, NewColumn
 from millpond.files.listed_file import SECOND_NS
 from millpond.files.options import CleanSource, EvolutionMode
-from millpond.files.reading import FilesRead, read_files, united
+from millpond.files.reading import FilesRead, read_files
 from millpond.files.stores import stat
 from millpond.storage import Store
 from millpond.streaming.file_log import Entry, FileLog, SeenFiles, Unread
 from millpond.streaming.source import DataSize, Offset
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 # A file that was changed this short a time ago may be still being written: it is looked at twice.
 SETTLING_S = 0.25
@@ -50,7 +47,9 @@ class FileAccess:
         list: Lists what there is now, in the order in which it is to be read. It is told whether
             nothing was read yet.
         follows_removals: Whether a file that is gone is told of.
-        widen: Keeps columns that files hold and the stream lacks, for the next update.
+        root: What relative paths start from.
+        propose: Keeps columns that files have and the stream lacks, for the next update to take.
+        refused: Such columns that the query can't take, with why.
     """
 
     options: FileOptions
@@ -58,7 +57,9 @@ class FileAccess:
     columns: FileColumns
     columns_of: Callable[[Sequence[ListedFile]], FileColumns]
     list: Callable[[bool], Sequence[ListedFile]]
-    widen: Callable[[StructType], None]
+    root: Path
+    propose: Callable[[Sequence[NewColumn]], None]
+    refused: Mapping[NewColumn, str] = field(default_factory=dict)
     follows_removals: bool = False
 
 
@@ -107,7 +108,8 @@ class FileSource:
         self._tries: dict[str, int] = {}
         self._left: dict[str, str] = {}
         self.passed_over: dict[str, str] = {}
-        self._new_columns: StructType | None = None
+        self._unlike: dict[str, tuple[NewColumn, ...]] = {}
+        self._strange: str | None = None
         self._last = 0
         self._gone: deque[ListedFile] = deque()
 
@@ -131,7 +133,8 @@ class FileSource:
         self._listed = self._waiting = None
         self._tries.clear()
         self._left.clear()
-        self._new_columns = None
+        self._unlike.clear()
+        self._strange = None
         return {"files": "now"}
 
     def first_offset(self, end: Offset) -> Offset:
@@ -182,7 +185,13 @@ class FileSource:
             if entry.is_skipped:
                 continue
             columns = self._access.columns_of(entry.files)
-            read = read_files(entry.files, self._options, columns, folder=folder / str(number))
+            read = read_files(
+                entry.files,
+                self._options,
+                columns,
+                root=self._access.root,
+                folder=folder / str(number),
+            )
             unread = self._leave(read)
             self._log.leave(number, unread)
             for file in entry.files:
@@ -273,18 +282,17 @@ class FileSource:
     def _leave(self, read: FilesRead) -> Unread:
         """Take note of what was not read: for another try, or for the error at the end."""
         again: list[ListedFile] = []
-        for file in read.changed:
+        # A batch that an earlier update planned lists nothing anew; the next batch does.
+        for file in read.changed if self._waiting is not None else ():
             tries = self._tries[file.uri] = self._tries.get(file.uri, 0) + 1
-            if tries < _TRIES and self._waiting is not None:
+            if tries < _TRIES:
                 again.append(file)
             else:
                 self._left[file.uri] = "it keeps changing while it is read"
         if self._waiting is not None:
             self._waiting.extend(self._settled(again))
-        if read.new_columns is not None and read.new_columns.fields:
-            if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
-                self._access.widen(read.new_columns)
-            self._new_columns = united(self._new_columns, read.new_columns)
+        self._leave_unlike(read.unlike)
+        self._strange = self._strange or read.strange
         passed_over = read.failed if self._options.ignore_corrupt else {}
         self.passed_over.update(passed_over)
         if not self._options.ignore_missing:
@@ -293,13 +301,28 @@ class FileSource:
         left = {*read.missing, *read.unlike, *read.failed, *(file.uri for file in read.changed)}
         return Unread(frozenset(left - passed_over.keys()), frozenset(passed_over))
 
+    def _leave_unlike(self, unlike: Mapping[str, tuple[NewColumn, ...]]) -> None:
+        """Take note of files with new columns, and propose these to the next update."""
+        adds = self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS
+        if adds and unlike:
+            self._access.propose([new for columns in unlike.values() for new in columns])
+        refused = self._access.refused
+        for uri, columns in unlike.items():
+            column = next((new for new in columns if new in refused), None)
+            if column is not None:
+                self._left[uri] = refused_column(str(column), reason=refused[column])
+            else:
+                self._left.pop(uri, None)
+                self._unlike[uri] = columns
+
     def _raise_if_left(self) -> None:
-        if self._new_columns is not None:
+        if self._unlike:
             raise NewColumnsError.from_source(
                 self._name,
                 flow=self._flow,
-                columns=[f"{f.name} {f.dataType.simpleString()}" for f in self._new_columns.fields],
+                columns={uri: [*map(str, new)] for uri, new in self._unlike.items()},
                 added=self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS,
+                strange=self._strange,
                 unreadable=self._left,
             )
         if self._left:
