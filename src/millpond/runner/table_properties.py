@@ -24,6 +24,8 @@ from millpond.graph import ResolvedDataset, ResolvedFlow
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+# How ids of checkpoints begin that Spark writes.
+SPARK_PREFIX = "spark-"
 CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
 KIND_PROPERTY = "millpond.datasetKind"
 KEYS_PROPERTY = "millpond.replaceUsing.keys"
@@ -42,16 +44,18 @@ def partition_columns(dataset: ResolvedDataset) -> tuple[str, ...]:
 
 
 def checkpoints_of(
-    dataset: ResolvedDataset, properties: Mapping[str, str] | None = None
+    dataset: ResolvedDataset, properties: Mapping[str, str] | None = None, *, prefix: str = ""
 ) -> dict[str, str]:
     """The checkpoint id of each flow by its name: the one that the table names, or a new one.
 
     Args:
         properties: The table's, or `None` where all flows begin anew.
+        prefix: How a new one begins.
     """
     known = properties or {}
     return {
-        flow.name: known.get(CHECKPOINT_PROPERTY.format(flow=flow.name)) or uuid.uuid4().hex
+        flow.name: known.get(CHECKPOINT_PROPERTY.format(flow=flow.name))
+        or f"{prefix}{uuid.uuid4().hex}"
         for flow in dataset.flows
     }
 

@@ -18,6 +18,7 @@ from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of
 from millpond.graph.properties import kept
 from millpond.runner.table_properties import (
     CHECKPOINT_PROPERTY,
+    SPARK_PREFIX,
     app_id,
     check_drift,
     check_kind,
@@ -27,6 +28,7 @@ from millpond.runner.table_properties import (
     partition_columns,
     widened,
 )
+from millpond.runner.takeover import Takeover
 from millpond.state import FlowState
 from millpond.storage import Layout, Store
 
@@ -120,7 +122,7 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
         _check_state(flow, transaction.snapshot, layout=layout, store=table.store)
     is_streaming = dataset.dataset.kind is DatasetKind.STREAMING_TABLE
     schema = widened(dataset, current.schema) if is_streaming else current.schema
-    checkpoints = checkpoints_of(dataset, properties)
+    checkpoints = _taken_over(dataset, transaction.snapshot, layout=layout, store=table.store)
     wanted = replace(
         current,
         schema=schema,
@@ -134,6 +136,23 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
         transaction.set_metadata(wanted)
         transaction.commit("SET UP TABLE")
     return wanted
+
+
+def _taken_over(
+    dataset: ResolvedDataset, snapshot: Snapshot, *, layout: Layout, store: Store
+) -> dict[str, str]:
+    """The checkpoints of the flows; new ones for those that Spark ran last."""
+    checkpoints = checkpoints_of(dataset, snapshot.metadata.configuration)
+    for flow in dataset.flows:
+        checkpoint = checkpoints[flow.name]
+        if not checkpoint.startswith(SPARK_PREFIX):
+            continue
+        if flow.kind is FlowKind.MATERIALIZED_VIEW:
+            checkpoints[flow.name] = uuid.uuid4().hex
+        else:
+            takeover = Takeover(flow, checkpoint, snapshot.app_versions, layout, store)
+            checkpoints[flow.name] = takeover.to_embedded()
+    return checkpoints
 
 
 def _check_state(flow: ResolvedFlow, snapshot: Snapshot, *, layout: Layout, store: Store) -> None:

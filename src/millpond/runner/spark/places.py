@@ -45,6 +45,11 @@ class Places:
         has_tables = SPARK_TABLES.read(spec.configuration) == "storage"
         return cls(root, layout, has_tables, is_local)
 
+    @property
+    def are_shared(self) -> bool:
+        """Whether this machine has the same folders at the same places."""
+        return self.sees_this_machine and self.root == str(self.layout.root.absolute())
+
     def checkpoint(self, flow: str, checkpoint_id: str) -> str:
         """The checkpoint of a streaming query."""
         return self._under_root(self.layout.checkpoint(flow, checkpoint_id))

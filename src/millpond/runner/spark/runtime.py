@@ -9,7 +9,9 @@ from pyspark import cloudpickle
 
 from millpond.definitions import Dataset
 from millpond.engine.spark import SparkEngine
+from millpond.errors.spark import NotOnSparkError
 from millpond.graph import ExternalSources, ResolvedDataset
+from millpond.graph.empty_files import SETTING as EMPTY_FILES
 from millpond.project import Spec
 from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, TableState
 from millpond.runner.schedule import Task
@@ -60,6 +62,13 @@ class SparkRuntime:
         return ()
 
     def set_up(self, dataset: ResolvedDataset, *, reset: bool) -> Mapping[str, str]:
+        for flow in dataset.flows:
+            if flow.file_key is not None:
+                raise NotOnSparkError.of(
+                    f"{EMPTY_FILES} of flow {flow.name}",
+                    instead="run the pipeline on the embedded engine, or leave the setting out",
+                    where=flow.flow.location,
+                )
         ready = set_up(dataset, self.engine, self._places, reset=reset)
         self._ready[dataset.key] = ready
         return ready.checkpoints

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.definitions import DatasetKind
+from millpond.definitions import DatasetKind, FlowKind
+from millpond.delta import Table
 from millpond.engine.spark import SparkEngine
 from millpond.errors.spark import TableNotDeltaError
-from millpond.graph import ResolvedDataset
+from millpond.errors.takeover import CheckpointOfOtherEngineError
+from millpond.graph import ResolvedDataset, ResolvedFlow
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import (
     column_sql,
@@ -20,6 +24,7 @@ from millpond.runner.spark.sql import (
 )
 from millpond.runner.spark.tables import SparkTable, TableDetail
 from millpond.runner.table_properties import (
+    SPARK_PREFIX,
     app_id,
     check_drift,
     check_kind,
@@ -29,6 +34,8 @@ from millpond.runner.table_properties import (
     partition_columns,
     widened,
 )
+from millpond.runner.takeover import Takeover
+from millpond.storage import LocalStore
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -104,7 +111,7 @@ class _Setup:
         if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
             current = self.table.columns()
             self._widen(current, widened(dataset, current))
-        checkpoints = checkpoints_of(dataset, detail.properties)
+        checkpoints = self._taken_over(detail)
         wanted = self._properties(checkpoints)
         changed = {k: v for k, v in wanted.items() if detail.properties.get(k) != v}
         if changed:
@@ -115,9 +122,34 @@ class _Setup:
             self.engine.rows(f"COMMENT ON TABLE {self.table.sql} IS {text}")
         return checkpoints
 
+    def _taken_over(self, detail: TableDetail) -> dict[str, str]:
+        """The checkpoints of the flows; new ones for those that the embedded engine ran last."""
+        checkpoints = checkpoints_of(self.dataset, detail.properties, prefix=SPARK_PREFIX)
+        for flow in self.dataset.flows:
+            if checkpoints[flow.name].startswith(SPARK_PREFIX):
+                continue
+            if flow.kind is FlowKind.MATERIALIZED_VIEW:
+                checkpoints[flow.name] = f"{SPARK_PREFIX}{uuid.uuid4().hex}"
+            else:
+                checkpoints[flow.name] = self._takeover(flow, checkpoints[flow.name]).to_spark()
+        return checkpoints
+
+    def _takeover(self, flow: ResolvedFlow, checkpoint: str) -> Takeover:
+        location = self.table.location
+        if location is None or not self.places.are_shared:
+            raise CheckpointOfOtherEngineError.from_flow(
+                flow.name,
+                by_spark=False,
+                reason="the server's storage is not the folder of this machine",
+                where=flow.flow.location,
+            )
+        store = LocalStore()
+        app_versions = Table(Path(location), store).snapshot().app_versions
+        return Takeover(flow, checkpoint, app_versions, self.places.layout, store)
+
     def _create(self, statement: str) -> Mapping[str, str]:
         dataset = self.dataset
-        checkpoints = checkpoints_of(dataset)
+        checkpoints = checkpoints_of(dataset, prefix=SPARK_PREFIX)
         definition = dataset.dataset
         columns = ", ".join(map(column_sql, dataset.schema.fields))
         text = f"{statement} {self.table.sql} ({columns}) USING DELTA"

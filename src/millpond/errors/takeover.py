@@ -1,0 +1,28 @@
+"""Errors of flows that one engine ran, and another is to go on with."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from millpond.errors.base import MillpondError, SourceLocation
+
+
+class CheckpointOfOtherEngineError(MillpondError, RuntimeError):
+    """A flow's checkpoint was written by another engine, and can't be carried over."""
+
+    error_class = "CHECKPOINT_OF_OTHER_ENGINE"
+    sqlstate = "55019"
+
+    @classmethod
+    def from_flow(
+        cls, flow: str, *, by_spark: bool, reason: str, where: SourceLocation | None
+    ) -> Self:
+        before, now = (
+            ("Spark", "the embedded engine") if by_spark else ("the embedded engine", "Spark")
+        )
+        return cls(
+            f"Flow {flow} was last run by {before}, and can't go on by {now}: {reason}.",
+            where=where,
+            hint="run it where it was run last, or let it read all of its sources anew with "
+            "--full-refresh",
+        )

@@ -1,0 +1,134 @@
+"""Lets a flow go on where the other engine left it: the embedded one, or Spark, and the other way.
+
+A flow's checkpoint belongs to the engine that wrote it. What both can say is where a stream over
+one Delta table stands between two of its versions, so that is what carries over, to a new
+checkpoint. State of operators does not, nor do lists of files that were read.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from millpond.errors.takeover import CheckpointOfOtherEngineError
+from millpond.graph import ResolvedFlow, StreamRead
+from millpond.runner.table_properties import SPARK_PREFIX, app_id
+from millpond.storage import Layout, Store
+from millpond.streaming import Checkpoint
+from millpond.streaming.checkpoint import PlannedBatch, SourceRange
+from millpond.streaming.delta_offset import NOTHING_READ, DeltaOffset
+
+# The first line of Spark's files.
+_SPARK_FORMAT = "v1"
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """One flow that the other engine ran last.
+
+    Attributes:
+        checkpoint: The id of the checkpoint that the other engine wrote.
+        app_versions: The newest batch of each writer that the target holds.
+        layout: Where both engines keep their checkpoints.
+    """
+
+    flow: ResolvedFlow
+    checkpoint: str
+    app_versions: Mapping[str, int]
+    layout: Layout
+    store: Store
+
+    def to_spark(self) -> str:
+        """Write a checkpoint for Spark, and return its id.
+
+        Raises:
+            CheckpointOfOtherEngineError: The flow can't go on there.
+        """
+        new = f"{SPARK_PREFIX}{uuid.uuid4().hex}"
+        committed = self.app_versions.get(app_id(self.flow.name, self.checkpoint))
+        if committed is None:
+            return new
+        self._only_stream()
+        folder = self.layout.checkpoint(self.flow.name, self.checkpoint)
+        (found,) = Checkpoint(folder, self.store).read(committed).sources.values()
+        offset = DeltaOffset.from_json(found.end)
+        self._check_between_versions(offset.index)
+        source = {
+            "sourceVersion": 1,
+            "reservoirId": found.identity,
+            "reservoirVersion": offset.version,
+            "index": NOTHING_READ,
+            "isStartingVersion": False,
+        }
+        target = self.layout.checkpoint(self.flow.name, new)
+        batch = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
+        self.store.put(target / "metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
+        self.store.put(target / "offsets" / "0", _spark_file(batch, source))
+        self.store.put(target / "commits" / "0", _spark_file({"nextBatchWatermarkMs": 0}))
+        return new
+
+    def to_embedded(self) -> str:
+        """Write a checkpoint for the embedded engine, and return its id.
+
+        Raises:
+            CheckpointOfOtherEngineError: The flow can't go on there.
+        """
+        new = uuid.uuid4().hex
+        folder = self.layout.checkpoint(self.flow.name, self.checkpoint)
+        applied = self._applied_by_spark()
+        if applied is None:
+            return new
+        stream = self._only_stream()
+        lines = self.store.read(folder / "offsets" / str(applied)).decode().splitlines()
+        if len(lines) != 3:
+            raise self._refused("it reads several streams")
+        found: Mapping[str, Any] = json.loads(lines[2])
+        if "reservoirId" not in found:
+            raise self._refused("it reads what is no table")
+        self._check_between_versions(found["index"])
+        at = DeltaOffset(found["reservoirVersion"]).to_json()
+        nothing = SourceRange(found["reservoirId"], start=at, end=at)
+        target = Checkpoint(self.layout.checkpoint(self.flow.name, new), self.store)
+        target.plan(PlannedBatch(0, {stream.source: nothing}))
+        return new
+
+    def _applied_by_spark(self) -> int | None:
+        """The newest batch in the table. One may be in that Spark has not noted as committed."""
+        folder = self.layout.checkpoint(self.flow.name, self.checkpoint)
+        noted = [int(name) for name in self.store.list(folder / "commits") if name.isdecimal()]
+        writers = [app_id(self.flow.name, self.checkpoint)]
+        if self.store.exists(folder / "metadata"):
+            writers.append(json.loads(self.store.read(folder / "metadata"))["id"])
+        known = [self.app_versions[writer] for writer in writers if writer in self.app_versions]
+        return max([*noted, *known], default=None)
+
+    def _only_stream(self) -> StreamRead:
+        """The flow's stream, which must be one over a table, without state above it."""
+        if self.flow.flow.once:
+            raise self._refused("it runs once only")
+        if len(self.flow.streams) != 1:
+            raise self._refused("it reads several streams")
+        if self.flow.streams[0].table is None:
+            raise self._refused("it reads what is no table")
+        if self.store.list(self.layout.state(self.flow.name, self.checkpoint)):
+            raise self._refused("its query keeps state")
+        return self.flow.streams[0]
+
+    def _check_between_versions(self, index: int) -> None:
+        if index != NOTHING_READ:
+            raise self._refused("its last update stopped in the middle of a version of its source")
+
+    def _refused(self, reason: str) -> CheckpointOfOtherEngineError:
+        return CheckpointOfOtherEngineError.from_flow(
+            self.flow.name,
+            by_spark=self.checkpoint.startswith(SPARK_PREFIX),
+            reason=reason,
+            where=self.flow.flow.location,
+        )
+
+
+def _spark_file(*lines: Mapping[str, Any]) -> bytes:
+    return "\n".join([_SPARK_FORMAT, *map(json.dumps, lines)]).encode()
