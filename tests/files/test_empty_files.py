@@ -255,6 +255,53 @@ def test_versions_of_a_name_in_two_folders_share_a_key(suppliers):
     assert found(suppliers) == []
 
 
+def test_a_file_of_a_name_that_another_one_has_takes_only_its_own_rows_with_it(suppliers):
+    table(suppliers, setting="replaceAndRemove")
+    gone = suppliers.send("x/a.csv", csv(1), at_s=1)
+    suppliers.send("y/a.csv", csv(2), at_s=1)
+    suppliers.updated()
+    gone.unlink()
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]
+    # The one that is gone keeps nothing out: neither an old version of the other, nor itself.
+    suppliers.send("y/a.csv", csv(3), at_s=2)
+    suppliers.send("x/a.csv", csv(1), at_s=2)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 1), ("a.csv", 3)]
+
+
+def test_an_older_file_of_a_name_comes_forth_when_the_newer_one_is_gone(suppliers):
+    table(suppliers, setting="replaceAndRemove")
+    gone = suppliers.send("x/a.csv", csv(1), at_s=10)
+    suppliers.send("y/a.csv", csv(2), at_s=1)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 1)]
+    gone.unlink()
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]
+
+
+@pytest.mark.parametrize("more", ["", ", maxFilesPerTrigger => 1"])
+def test_a_file_that_was_moved_to_another_folder_ends_as_a_full_refresh_would(suppliers, more):
+    query = KEYED.replace(", allowOverwrites", f"{more}, allowOverwrites")
+    table(suppliers, query, setting="replaceAndRemove")
+    path = suppliers.send("x/a.csv", csv(1, 2))
+    other = suppliers.send("x/b.csv", csv(3), at_s=1)
+    suppliers.updated()
+    (suppliers.sent / "y").mkdir()
+    path.rename(suppliers.sent / "y" / "a.csv")
+    other.rename(suppliers.sent / "y" / "b.csv")
+    suppliers.send("z/a.csv", csv(5), at_s=-1)
+    expected = [("a.csv", 1), ("a.csv", 2), ("b.csv", 3)]
+    for _ in range(2):
+        suppliers.updated()
+        assert found(suppliers) == expected
+    suppliers.updated(full_refresh=["t"])
+    assert found(suppliers) == expected
+
+
 AT = "_metadata.file_modification_time AS at"
 NAME = "_metadata.file_name AS f"
 STRUCT = "struct(k AS file_name) AS k, _metadata.file_name"

@@ -44,4 +44,9 @@ class ListedFile(NamedTuple):
     @property
     def name(self) -> str:
         """The last part of the location, quoted as that is: `_metadata.file_name` in Spark."""
-        return self.uri.rsplit("/", 1)[-1]
+        return name_of(self.uri)
+
+
+def name_of(uri: str) -> str:
+    """The last part of a location, quoted as that is."""
+    return uri.rsplit("/", 1)[-1]

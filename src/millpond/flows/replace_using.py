@@ -74,11 +74,13 @@ class Snapshots:
         before_us: By key, the highest of earlier batches, where there is one.
         later_wins: Whether, of two versions of one sequence, that of the later batch is the newer.
             Otherwise they are versions of several things, whose rows go together.
+        anew: Keys that begin anew with the batch, as if nothing of them was ever read.
     """
 
     read_us: Mapping[str, int]
     before_us: Mapping[str, int]
     later_wins: bool = False
+    anew: frozenset[str] = frozenset()
 
     def create(self, connection: DuckDBPyConnection, sequence: str) -> None:
         """Make `snapshots` of them.
@@ -88,18 +90,20 @@ class Snapshots:
         """
         import pyarrow as pa
 
-        keys = list(self.read_us)
+        keys = list(self.read_us.keys() | self.anew)
+        moment = pa.timestamp("us", tz="UTC")
         table = pa.table(
             {
                 "k0": pa.array(keys, pa.string()),
-                "newest": pa.array(self.read_us.values(), pa.timestamp("us", tz="UTC")),
-                "floor": pa.array(map(self.before_us.get, keys), pa.timestamp("us", tz="UTC")),
+                "newest": pa.array(map(self.read_us.get, keys), moment),
+                "floor": pa.array(map(self.before_us.get, keys), moment),
+                "anew": pa.array((key in self.anew for key in keys), pa.bool_()),
             }
         )
         connection.register("given_snapshots", table)
         connection.execute(
             f"CREATE TEMP TABLE snapshots AS SELECT k0, CAST(newest AS {sequence}) AS newest, "
-            f"CAST(floor AS {sequence}) AS floor FROM given_snapshots"
+            f"CAST(floor AS {sequence}) AS floor, anew FROM given_snapshots"
         )
         connection.unregister("given_snapshots")
 
@@ -235,12 +239,13 @@ def _apply(
             columns=metadata.schema.names,
             sequence_text=sequence_text,
         )
-    if snapshots.read_us:
+    has_snapshots = bool(snapshots.read_us or snapshots.anew)
+    if has_snapshots:
         _add_snapshots(connection, snapshots, comparison)
     _find_stored(connection, snapshot, comparison, context)
     if comparison.is_sequence_hidden:
         _fill_in_sequences(connection, snapshot, comparison, batch, context)
-    _judge(connection, has_floors=bool(snapshots.read_us), later_wins=snapshots.later_wins)
+    _judge(connection, has_snapshots=has_snapshots, later_wins=snapshots.later_wins)
     added = write_data_files(
         connection,
         f"SELECT b.* FROM ({rows.sql}) AS b JOIN verdicts AS v "
@@ -321,12 +326,13 @@ def _add_snapshots(
     snapshots.create(connection, duckdb_type(comparison.sequence.dataType))
     connection.execute(
         "CREATE TEMP TABLE all_heads AS SELECT row_number() OVER () AS head, k0, "
-        "greatest(h.newest, s.newest) AS newest, s.floor AS floor "
+        "greatest(h.newest, s.newest) AS newest, s.floor AS floor, "
+        "coalesce(s.anew, false) AS anew "
         "FROM heads AS h FULL JOIN snapshots AS s USING (k0)"
     )
     connection.execute("CREATE TEMP TABLE floors AS SELECT head, floor AS rank FROM all_heads")
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE heads AS SELECT * EXCLUDE (floor) FROM all_heads"
+        "CREATE OR REPLACE TEMP TABLE heads AS SELECT * EXCLUDE (floor, anew) FROM all_heads"
     )
 
 
@@ -405,10 +411,15 @@ def _fill_in_sequences(
     )
 
 
-def _judge(connection: DuckDBPyConnection, *, has_floors: bool, later_wins: bool) -> None:
+def _judge(connection: DuckDBPyConnection, *, has_snapshots: bool, later_wins: bool) -> None:
     """Make `verdicts`, what the rule says of each key, and `dead`, the rows that it takes out."""
     replaces = LANDS if later_wins else REPLACES
-    ranks = "(SELECT head, rank FROM stored UNION ALL FROM floors)" if has_floors else "stored"
+    ranks = "stored"
+    if has_snapshots:
+        ranks = (
+            "(SELECT head, rank FROM (SELECT head, rank FROM stored UNION ALL FROM floors) "
+            "JOIN all_heads USING (head) WHERE NOT anew)"
+        )
     connection.execute(
         "CREATE TEMP TABLE verdicts AS SELECT heads.*, "
         f"floor IS NULL OR {LANDS} AS lands, floor IS NULL OR {replaces} AS replaces "

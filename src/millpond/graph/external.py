@@ -34,6 +34,7 @@ class Follower:
         views: Through which the flow reads.
         has_metadata: Whether the flow asks for `_metadata`.
         follows_removals: Whether it is told what is gone from the source.
+        names_are_keys: Whether files of one name are one key to it.
     """
 
     flow: str
@@ -43,6 +44,7 @@ class Follower:
     views: tuple[str, ...] = ()
     has_metadata: bool = False
     follows_removals: bool = False
+    names_are_keys: bool = False
 
 
 class ExternalSource(Protocol):

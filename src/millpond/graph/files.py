@@ -147,6 +147,7 @@ class FileRead:
             propose=partial(self._propose, follower.views),
             refused=self.refused,
             follows_removals=follower.follows_removals,
+            names_are_keys=follower.names_are_keys,
         )
         return FileSource(
             access,

@@ -42,12 +42,14 @@ class Entry:
     Attributes:
         files: In the order in which they are read.
         removed: Files that were read earlier and are gone, with the time at which that was found.
+        forgotten: URIs of files that count as never read from this entry on, but for its own.
         written_ms: When the entry was written, in milliseconds since 1970.
         is_skipped: Whether the files count as read without being read.
     """
 
     files: tuple[ListedFile, ...] = ()
     removed: tuple[ListedFile, ...] = ()
+    forgotten: tuple[str, ...] = ()
     written_ms: int = 0
     is_skipped: bool = False
 
@@ -89,6 +91,9 @@ class SeenFiles:
 
     def apply(self, entry: Entry, unread: Unread) -> None:
         """Take in an entry. Files that were left stay as they were before it."""
+        for uri in entry.forgotten:
+            for known in (self.files, self.read_ms, self.newest, self.earlier):
+                known.pop(uri, None)
         for file in entry.removed:
             self.files.pop(file.uri, None)
             self.read_ms.pop(file.uri, None)
@@ -135,12 +140,13 @@ class FileLog:
             return Entry(
                 files=tuple(ListedFile(*file) for file in value["files"]),
                 removed=tuple(ListedFile(*file) for file in value["removed"]),
+                forgotten=tuple(value.get("forgotten", ())),
                 written_ms=int(value["written_ms"]),
                 is_skipped=bool(value["skipped"]),
             )
         except FileNotFoundError as error:
             raise CheckpointUnreadableError.from_file(path, reason="it is missing") from error
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CheckpointUnreadableError.from_file(path, reason=str(error)) from error
 
     def write(self, number: int, entry: Entry) -> None:
@@ -148,6 +154,7 @@ class FileLog:
         value = {
             "files": entry.files,
             "removed": entry.removed,
+            "forgotten": entry.forgotten,
             "written_ms": entry.written_ms,
             "skipped": entry.is_skipped,
         }

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from millpond.errors.file_reads import FilesNotReadError, NewColumnsError, refus
 from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files import FileOptions, ListedFile
 from millpond.files.columns import FileColumns, NewColumn
-from millpond.files.listed_file import SECOND_NS
+from millpond.files.listed_file import SECOND_NS, name_of
 from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files
 from millpond.files.stores import stat
@@ -47,6 +48,7 @@ class FileAccess:
         list: Lists what there is now, in the order in which it is to be read. It is told whether
             nothing was read yet.
         follows_removals: Whether a file that is gone is told of.
+        names_are_keys: Whether files of one name are told of together.
         root: What relative paths start from.
         propose: Keeps columns that files have and the stream lacks, for the next update to take.
         refused: Such columns that the query can't take, with why.
@@ -61,6 +63,7 @@ class FileAccess:
     propose: Callable[[Sequence[NewColumn]], None]
     refused: Mapping[NewColumn, str] = field(default_factory=dict)
     follows_removals: bool = False
+    names_are_keys: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,12 @@ class FileVersions:
     Attributes:
         read: The latest of those of each file, by its URI; empty if the file is gone.
         before: The latest of those that earlier batches read, of all files.
+        anew: Names of which files begin anew with the batch.
     """
 
     read: Mapping[str, ListedFile]
     before: Mapping[str, ListedFile]
+    anew: frozenset[str] = frozenset()
 
 
 class FileSource:
@@ -111,7 +116,8 @@ class FileSource:
         self._unlike: dict[str, tuple[NewColumn, ...]] = {}
         self._strange: str | None = None
         self._last = 0
-        self._gone: deque[ListedFile] = deque()
+        self._gone: list[ListedFile] = []
+        self._forgotten: list[str] = []
 
     @property
     def identity(self) -> str:
@@ -147,13 +153,15 @@ class FileSource:
         number = self._last = _number(start)
         if self._waiting is None:
             self._waiting = deque(self._new_files(number))
-            self._gone = deque(self._removed(number))
+            self._gone = self._removed(number)
+            if self._access.names_are_keys:
+                self._begin_names_anew(number)
         waiting = self._waiting
         if not number and self.starts_midway:
             self._log.write(1, Entry(tuple(waiting), written_ms=_now_ms(), is_skipped=True))
             waiting.clear()
             return _offset(1)
-        if not waiting and not self._gone:
+        if not waiting and not self._gone and not self._forgotten:
             return None
         seen = self._log.seen(until=number)
         files: list[ListedFile] = []
@@ -165,9 +173,15 @@ class FileSource:
             files.append(_in_sequence(waiting.popleft(), seen))
         self._log.write(
             number + 1,
-            Entry(tuple(files), removed=tuple(self._gone), written_ms=_now_ms()),
+            Entry(
+                tuple(files),
+                removed=tuple(self._gone),
+                forgotten=tuple(self._forgotten),
+                written_ms=_now_ms(),
+            ),
         )
         self._gone.clear()
+        self._forgotten.clear()
         self._last = number + 1
         return _offset(number + 1)
 
@@ -205,9 +219,12 @@ class FileSource:
         """Which versions a batch read, once `input` gave its rows."""
         before = self._log.seen(until=_number(start)).newest
         read = SeenFiles()
+        anew: set[str] = set()
         for number in range(_number(start) + 1, _number(end) + 1):
-            read.apply(self._log.read(number), self._log.unread(number))
-        return FileVersions(read.newest, before)
+            entry = self._log.read(number)
+            read.apply(entry, self._log.unread(number))
+            anew.update(map(name_of, entry.forgotten))
+        return FileVersions(read.newest, before, frozenset(anew))
 
     def finish(self) -> None:
         """Sum up the log, see to files that were read, and tell of those that were not.
@@ -251,6 +268,25 @@ class FileSource:
             for uri, file in seen.files.items()
             if uri not in self._there and self._stat(uri) is None
         ]
+
+    def _begin_names_anew(self, number: int) -> None:
+        """Read all files of a name again of which one is gone and another one is there.
+
+        Which of the rows were whose can't be told, nor what the one that is gone kept out.
+        """
+        there = {name_of(uri) for uri in self._there}
+        mixed = {file.name for file in self._gone} & there
+        if not mixed or self._waiting is None:
+            return
+        seen = self._log.seen(until=number)
+        known = seen.files.keys() | seen.newest.keys()
+        self._forgotten = sorted(uri for uri in known if name_of(uri) in mixed)
+        self._gone = [file for file in self._gone if file.name not in mixed]
+        again = (self._stat(uri) for uri in sorted(self._there) if name_of(uri) in mixed)
+        files = self._settled([file for file in again if file is not None])
+        others = [file for file in self._waiting if file.name not in mixed]
+        # First, so that they are read with the entry that forgets them, as many as a batch takes.
+        self._waiting = deque([*sorted(files, key=attrgetter("modified_ns")), *others])
 
     def _is_new(self, file: ListedFile, seen: SeenFiles) -> bool:
         known = seen.files.get(file.uri)

@@ -106,6 +106,7 @@ class FlowRun:
                 views=stream.views,
                 has_metadata=stream.has_metadata,
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
+                names_are_keys=flow.file_key is not None and flow.file_key.field == "file_name",
             )
             assert isinstance(stream.external, LocalSource)
             return stream.external.stream(follower)
@@ -221,6 +222,7 @@ def _snapshots(flow: ResolvedFlow, batch: MicroBatch) -> Snapshots:
         _newest_us(versions.before.values(), by_path=by_path),
         # Several files can have one name.
         later_wins=by_path,
+        anew=versions.anew,
     )
 
 
