@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 
 from millpond.errors.files import InvalidFileOptionError
+from millpond.errors.graph import ReservedTablePropertyError
 from millpond.errors.options import InvalidOptionError
 from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
 from millpond.streaming import file_source
@@ -386,6 +387,34 @@ def test_a_setting_that_is_none_is_refused(suppliers):
     error = suppliers.error()
     assert isinstance(error, InvalidOptionError)
     assert "replaceAndRemove" in str(error)
+    assert "in the table's properties" in error.hint
+
+
+def test_a_misspelt_setting_is_told_of_with_the_one_that_is_meant(suppliers):
+    suppliers.write(
+        "CREATE OR REFRESH STREAMING TABLE t "
+        "TBLPROPERTIES ('millpond.replaceUsing.emptyFile' = 'replace') "
+        f"FLOW REPLACE USING (f) SEQUENCE BY at BY NAME {KEYED};"
+    )
+    error = suppliers.error()
+    assert isinstance(error, ReservedTablePropertyError)
+    assert error.hint == f"did you mean {SETTING}?"
+
+
+def test_the_setting_is_refused_where_nothing_is_replaced(suppliers):
+    suppliers.write(
+        f"CREATE OR REFRESH STREAMING TABLE t TBLPROPERTIES ('{SETTING}' = 'replace') AS {KEYED};"
+    )
+    error = suppliers.error()
+    assert isinstance(error, ReplaceUsingNotKeyedByFileError)
+    assert "no REPLACE USING flow" in str(error)
+
+
+def test_files_that_are_read_once_cannot_be_emptied(suppliers):
+    table(suppliers, KEYED.replace(", allowOverwrites => true", ""))
+    error = suppliers.error()
+    assert isinstance(error, InvalidFileOptionError)
+    assert "needs the option allowOverwrites" in str(error)
 
 
 def test_an_unreadable_folder_empties_nothing(suppliers):

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from millpond.errors.file_reads import FilesNotReadError
+from millpond.errors.file_reads import FilesNotReadError, NewColumnsError
+from millpond.errors.replace_using import ReplaceUsingNullSequenceError
 from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files.formats import format_of
 from millpond.streaming.file_log import FileLog
@@ -325,3 +326,22 @@ def test_a_log_of_files_that_is_torn_stops_the_flow(suppliers):
     assert isinstance(error, CheckpointUnreadableError)
     assert str(entry) in str(error)
     assert values(suppliers) == [1]
+
+
+def test_a_file_that_was_sent_again_while_its_batch_waited_is_judged_as_it_is_now(suppliers):
+    read = "STREAM read_files('SENT', format => 'csv', header => true, allowOverwrites => true)"
+    suppliers.write(
+        "CREATE OR REFRESH STREAMING TABLE t FLOW REPLACE USING (s) SEQUENCE BY v "
+        f"BY NAME SELECT * FROM {read};"
+    )
+    suppliers.send("a.csv", "s,v\na,1\n")
+    suppliers.updated()
+    suppliers.send("d.csv", "s,v\nd,\n")
+    assert isinstance(suppliers.error(), ReplaceUsingNullSequenceError)
+    suppliers.send("d.csv", "s,v,w\nd,3,1\n", at_s=1)
+    error = suppliers.error()
+    assert isinstance(error, NewColumnsError)
+    assert "d.csv: 'w' int" in str(error)
+    assert "keeps changing" not in str(error)
+    suppliers.updated()
+    assert sorted(row[:2] for row in suppliers.rows()) == [("a", 1), ("d", 3)]

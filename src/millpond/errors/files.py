@@ -94,6 +94,17 @@ class InvalidFileOptionError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_setting(
+        cls, option: str, *, setting: str, value: str, where: SourceLocation | None = None
+    ) -> Self:
+        return cls(
+            f"{setting} = {value} needs the option {option}: without it, each file is read once, "
+            "and one that is emptied later is not looked at again.",
+            hint=f"set {option} to true where the files are read, or leave the setting out",
+            where=where,
+        )
+
+    @classmethod
     def from_cleaning(
         cls, option: str, *, setting: str, value: str, where: SourceLocation | None = None
     ) -> Self:

@@ -326,11 +326,20 @@ class ReservedTablePropertyError(MillpondError, ValueError):
     error_class = "RESERVED_TABLE_PROPERTY"
 
     @classmethod
-    def from_property(cls, dataset: str, key: str, *, where: SourceLocation) -> Self:
+    def from_property(
+        cls, dataset: str, key: str, *, settings: Iterable[str], where: SourceLocation
+    ) -> Self:
+        """Build the error.
+
+        Args:
+            settings: Properties of that kind that a table may set.
+        """
+        meant = did_you_mean(key, settings)
+        hint = "use another name; settings of millpond stand under configuration in the spec"
         return cls(
             f"{dataset} sets the table property {key}, a name that millpond keeps for itself.",
             where=where,
-            hint="use another name; settings of millpond stand under configuration in the spec",
+            hint=f"did you mean {meant}?" if meant else hint,
         )
 
 

@@ -39,3 +39,14 @@ class InvalidOptionError(MillpondError, ValueError):
             where=where,
             hint=f"correct {key} under configuration in the spec or in --conf, or leave it out",
         )
+
+    @classmethod
+    def from_property(
+        cls, key: str, value: str, *, expected: str, where: SourceLocation | None
+    ) -> Self:
+        return cls(
+            f"The setting {key} must be {expected}, not {value!r}.",
+            where=where,
+            hint="correct it where it is set: in the table's properties, or in the flow's "
+            "spark_conf; or leave it out",
+        )

@@ -33,7 +33,15 @@ class ReplaceUsingNotKeyedByFileError(ReplaceUsingError):
             where=where,
             hint="stream one folder of files, with _metadata.file_path or _metadata.file_name as "
             "the only key and _metadata.file_modification_time as the sequence, each selected as "
-            "it is, under any name, and read from the files without a join in between",
+            "it is, under any name, and read in the flow's own query, not through a view or a join",
+        )
+
+    @classmethod
+    def from_table(cls, table: str, *, setting: str, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"{table} sets {setting}, but no REPLACE USING flow feeds it.",
+            where=where,
+            hint="leave the setting out, or let its flow REPLACE USING the path of the file",
         )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from millpond.definitions import Dataset, Flow
+from millpond.definitions import Dataset, Flow, FlowKind
 from millpond.engine.protocol import Engine, QueryPlan
+from millpond.errors import MillpondError
 from millpond.errors.files import InvalidFileOptionError
 from millpond.errors.options import InvalidOptionError
 from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
 from millpond.files import METADATA_NAME
 from millpond.files.options import CleanSource
-from millpond.graph.resolved import FileKey, StreamRead
+from millpond.graph.resolved import FileKey, ResolvedFlow, StreamRead
 
 SETTING = "millpond.replaceUsing.emptyFiles"
 _KEYS = frozenset({"file_path", "file_name"})
@@ -41,7 +42,8 @@ def file_key(
 
     Raises:
         InvalidOptionError: The setting is none that there is.
-        InvalidFileOptionError: Files are taken away by the read itself, and removals count.
+        InvalidFileOptionError: Files are taken away by the read itself, and removals count; or
+            versions of files count, and none but the first is read.
         ReplaceUsingNotKeyedByFileError: It is set for a flow that is not keyed by file.
     """
     setting = _setting(flow, dataset)
@@ -57,21 +59,36 @@ def file_key(
         )
     assert key is not None
     follows_removals = setting is EmptyFiles.REPLACE_AND_REMOVE
-    if follows_removals:
-        _check_not_cleaned(streams[0])
+    _check_read(streams[0], setting)
     return FileKey(key, follows_removals=follows_removals)
 
 
-def _check_not_cleaned(stream: StreamRead) -> None:
+def check_used(dataset: Dataset, flows: Sequence[ResolvedFlow]) -> list[MillpondError]:
+    """Where a table has the setting, and no flow that it could mean anything to."""
+    replaces = any(flow.kind is FlowKind.REPLACE_USING for flow in flows)
+    if replaces or _value(dataset.table_properties) is None:
+        return []
+    return [
+        ReplaceUsingNotKeyedByFileError.from_table(
+            str(dataset.name), setting=SETTING, where=dataset.location
+        )
+    ]
+
+
+def _check_read(stream: StreamRead, setting: EmptyFiles) -> None:
     from millpond.graph.files import FileRead
 
     read = stream.external
-    if isinstance(read, FileRead) and read.options.clean_source is not CleanSource.OFF:
+    if not isinstance(read, FileRead):
+        return
+    if setting is EmptyFiles.REPLACE and not read.options.allow_overwrites:
+        raise InvalidFileOptionError.from_setting(
+            "allowOverwrites", setting=SETTING, value=setting.value, where=read.options.location
+        )
+    cleans = read.options.clean_source is not CleanSource.OFF
+    if setting is EmptyFiles.REPLACE_AND_REMOVE and cleans:
         raise InvalidFileOptionError.from_cleaning(
-            "cleanSource",
-            setting=SETTING,
-            value=EmptyFiles.REPLACE_AND_REMOVE.value,
-            where=read.options.location,
+            "cleanSource", setting=SETTING, value=setting.value, where=read.options.location
         )
 
 
@@ -82,14 +99,18 @@ def _is_files(streams: Sequence[StreamRead]) -> bool:
 
 
 def _setting(flow: Flow, dataset: Dataset) -> EmptyFiles:
-    text = _value(flow.spark_conf) or _value(dataset.table_properties)
+    of_flow = _value(flow.spark_conf)
+    text = of_flow or _value(dataset.table_properties)
     if text is None:
         return EmptyFiles.KEEP
     for value in EmptyFiles:
         if value.value.lower() == text.strip().lower():
             return value
-    raise InvalidOptionError.from_value(
-        SETTING, text, expected="keep, replace or replaceAndRemove", where=flow.location
+    raise InvalidOptionError.from_property(
+        SETTING,
+        text,
+        expected="keep, replace or replaceAndRemove",
+        where=flow.location if of_flow else dataset.location,
     )
 
 

@@ -45,7 +45,9 @@ def kept(dataset: Dataset) -> dict[str, str]:
 def check(dataset: Dataset, schema: StructType, table: StoredTable) -> list[MillpondError]:
     """What no table that millpond makes can have."""
     problems: list[MillpondError] = [
-        ReservedTablePropertyError.from_property(str(dataset.name), key, where=dataset.location)
+        ReservedTablePropertyError.from_property(
+            str(dataset.name), key, settings=(SETTING,), where=dataset.location
+        )
         for key in dataset.table_properties
         if key.lower().startswith(_RESERVED_PREFIX) and key.lower() not in _ALLOWED
     ]

@@ -32,7 +32,7 @@ from millpond.errors.graph import (
 from millpond.errors.replace_using import ReplaceUsingNotStreamingError
 from millpond.graph import expectations, properties, replace_using, schemas
 from millpond.graph.catalog import Catalog, PipelineSource, StoredSource
-from millpond.graph.empty_files import file_key
+from millpond.graph.empty_files import check_used, file_key
 from millpond.graph.external import ExternalSources, LocalSources
 from millpond.graph.new_columns import Resolution, resolve_with_new_columns
 from millpond.graph.resolved import (
@@ -165,6 +165,7 @@ class _Resolver:
             problems.extend(schemas.check_declared(dataset, flow, schema))
             problems.extend(expectations.check(dataset, flow, self._engine))
         problems.extend(schemas.check_columns(dataset, schema))
+        problems.extend(check_used(dataset, flows))
         if table is not None and not problems:
             problems.extend(properties.check(dataset, schema, table))
         self.problems.extend(problems)

@@ -126,8 +126,20 @@ def _readable(uri: str) -> Iterator[None]:
     except Exception as error:  # fastavro fails with whatever its Python code meets
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        reason = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise FileUnreadableError.from_file(uri, reason=reason) from error
+        raise FileUnreadableError.from_file(uri, reason=_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip().rstrip(".")
+    match error:
+        case OverflowError():
+            # Python's dates and times end there, and with them fastavro's.
+            return f"it has a date or time outside of the years 1 to 9999 ({text})"
+        case EOFError() | StopIteration():
+            return text or "it ends too early"
+        case KeyError():
+            return f"its schema names a type that it does not have: {text}"
+    return f"it is damaged, or no Avro file ({text or 'its structure can not be followed'})"
 
 
 class _Bounded:
