@@ -7,19 +7,6 @@ from typing import Self
 from millpond.errors.base import MillpondError, SourceLocation
 
 
-class InvalidSparkUrlError(MillpondError, ValueError):
-    """The address of a Spark server can't be read."""
-
-    error_class = "INVALID_SPARK_URL"
-
-    @classmethod
-    def from_url(cls, url: str) -> Self:
-        return cls(
-            f"The engine {url!r} is neither embedded nor the address of a Spark Connect server.",
-            hint="write embedded, or an address such as sc://localhost:15002",
-        )
-
-
 class SparkServerUnreachableError(MillpondError, ConnectionError):
     """No Spark Connect server answers at an address."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.engine.connect.engine import ConnectEngine
 from millpond.engine.protocol import Input, ServerInput
+from millpond.engine.spark.connection import connected
 from millpond.engine.spark.server import check_answers, check_fits
 from millpond.errors import SourceLocation
 from millpond.errors.engine import QueryAnalysisError
@@ -39,6 +40,8 @@ class SparkEngine(ConnectEngine):
     def __init__(
         self, url: str, *, configuration: Mapping[str, str] | None, catalog: str, schema: str
     ) -> None:
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+
         check_answers(url)
         self.url = url
         try:
@@ -48,7 +51,8 @@ class SparkEngine(ConnectEngine):
                 catalog=catalog,
                 schema=schema,
                 computes_state=False,
-                retries=None,
+                # About a minute, where PySpark would try for ten.
+                retries=[DefaultPolicy(max_retries=8, max_backoff=15_000)],
             )
             check_fits(self.client(), url)
         except BaseException:
@@ -84,7 +88,8 @@ class SparkEngine(ConnectEngine):
 
     def rows(self, statement: str) -> list[dict[str, Any]]:
         """Run a statement of the engine's own, and return the rows that it gives."""
-        return [row.asDict() for row in self.session_of().sql(statement).collect()]
+        with connected(self.url):
+            return [row.asDict() for row in self.session_of().sql(statement).collect()]
 
     def session_of(
         self, owner: str = "", spark_conf: Mapping[str, str] | None = None

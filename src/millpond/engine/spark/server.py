@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from typing import Any
 
 from millpond.errors.spark import (
@@ -50,8 +51,12 @@ def check_answers(url: str) -> None:
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
     try:
-        channel = DefaultChannelBuilder(url).toChannel()
-    except PySparkException as error:
+        builder = DefaultChannelBuilder(url)
+        host, _, port = builder.endpoint.rpartition(":")
+        # Says at once what a channel would wait for.
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_S).close()
+        channel = builder.toChannel()
+    except (PySparkException, OSError) as error:
         raise SparkServerUnreachableError.from_url(shown(url), str(error)) from error
     try:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
