@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from millpond.events import Level
 from millpond.runner import read_events
 
@@ -30,6 +32,27 @@ def test_files_passed_over_are_a_warning_with_the_reason_of_each(folder):
     assert "compressed" in reason[1]
     assert "passed over" not in run(folder).stderr
     assert folder.rows("t") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "options", ["'csv', header => true, schema => 'x INT, y STRING'", "'json', schema => 'a INT'"]
+)
+def test_files_in_which_no_column_is_found_are_a_warning(folder, options):
+    source = folder.root / "source"
+    source.mkdir()
+    (source / "one.csv").write_text("a,b\n1,2\n")
+    folder.write(
+        "t.sql",
+        "CREATE STREAMING TABLE t AS SELECT *, _metadata.file_name AS f "
+        f"FROM STREAM read_files('{source}', format => {options});",
+    )
+    shown = run(folder)
+    assert "warning: Flow main.sales.t read rows that are null in all columns" in shown.stderr
+    (warning,) = [event for event in read_events(folder.project()) if event.level is Level.WARN]
+    (found,) = warning.details["flow_progress"]["without_values"]
+    assert found.endswith("one.csv")
+    (source / "two.csv").write_text('{"a": 1}\n' if "json" in options else "x\n7\n")
+    assert "warning" not in run(folder).stderr
 
 
 def run(folder):

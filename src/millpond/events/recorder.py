@@ -16,7 +16,7 @@ from typing import Any
 
 from millpond.definitions import Dataset, Flow, FlowKind
 from millpond.errors.events import EventLogWriteError
-from millpond.errors.file_reads import counted, listed
+from millpond.errors.file_reads import FILES_SHOWN, counted, listed
 from millpond.events import wording
 from millpond.events.event import (
     ErrorRecord,
@@ -181,6 +181,26 @@ class Recorder:
             EventType.FLOW_PROGRESS,
             f"Flow {flow} passed over {counted(reasons)} that can't be read:\n{listed(reasons)}",
             {"status": str(FlowStatus.RUNNING), "passed_over": dict(reasons)},
+            level=Level.WARN,
+            dataset_name=str(dataset),
+            flow_name=flow,
+        )
+
+    def files_without_values(
+        self, flow: str, dataset: TableName | str, files: Sequence[str]
+    ) -> None:
+        """Warn of files that a flow read and found no value in, as where the format is another.
+
+        Args:
+            files: Their locations.
+        """
+        shown = "\n".join(f"  {uri}" for uri in files[:FILES_SHOWN])
+        more = f"\n  and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
+        self._record(
+            EventType.FLOW_PROGRESS,
+            f"Flow {flow} read rows that are null in all columns; see that the columns and the "
+            f"format are those of the files:\n{shown}{more}",
+            {"status": str(FlowStatus.RUNNING), "without_values": list(files)},
             level=Level.WARN,
             dataset_name=str(dataset),
             flow_name=flow,

@@ -53,6 +53,7 @@ class FilesRead:
         missing: URIs of files that are gone.
         failed: Why files can't be read, by URI.
         unlike: The columns of files that were not asked for and stop the read, by URI.
+        empty: URIs of files all of whose rows are null in all columns that were looked for inside.
         strange: One of those files that has none of the columns that were asked for, if any has.
     """
 
@@ -61,6 +62,7 @@ class FilesRead:
     missing: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     unlike: dict[str, tuple[NewColumn, ...]] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
     strange: str | None = None
 
 
@@ -176,10 +178,22 @@ class _Group:
         unchanged = set(self._unchanged(files))
         if len(unchanged) == len(files):
             self._found.parquet.extend(parquet)
+            if parquet and all(map(self._is_empty, parquet)):
+                self._found.empty.extend(file.uri for file in files)
             return
         for written in parquet:
             written.path.unlink()
         self._read([pair for pair in contents if pair[0] in unchanged])
+
+    def _is_empty(self, written: WrittenFile) -> bool:
+        """Whether nothing but nulls came from inside the files, as far as it is cheap to tell."""
+        inside = tuple(map(quote, self._columns.inside.names))
+        counts = [
+            int(found.get("null_count", 0))
+            for path, found in written.column_statistics.items()
+            if path.startswith(inside)
+        ]
+        return bool(counts) and all(count == written.rows for count in counts)
 
     def _add_unlike(self, file: tuple[ListedFile, LocalFile], new_columns: StructType) -> None:
         listed, content = file

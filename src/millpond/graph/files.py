@@ -97,6 +97,7 @@ class FileRead:
             columns = file_columns(options, found)
             check_readable(options, columns)
         except MillpondError as error:
+            # What keeps a folder from being listed knows of no query.
             error.where = error.where or read.location
             raise
         return cls(read, options, kept, found, columns, root, schemas, schemas_of)

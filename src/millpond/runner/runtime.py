@@ -7,7 +7,7 @@ which order, what is recorded of them) is the same for both.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -65,13 +65,14 @@ class RunningUpdate:
 
     Attributes:
         stop: Set to make flows end after the batch that they are at.
-        warn_of_files: Told why a flow passed files over, by their URIs.
+        warn_of_files: Told why a flow passed files over, by their URIs; and which files it read
+            that have no value for any column.
     """
 
     id: str
     pipeline: ResolvedPipeline
     stop: threading.Event
-    warn_of_files: Callable[[Task, Mapping[str, str]], None]
+    warn_of_files: Callable[[Task, Mapping[str, str], Sequence[str]], None]
 
 
 class Runtime(Protocol):

@@ -227,9 +227,7 @@ class _Update:
             id=self.update_id,
             pipeline=pipeline,
             stop=threading.Event(),
-            warn_of_files=lambda task, reasons: self.recorder.files_passed_over(
-                task.flow.name, task.dataset.name, reasons
-            ),
+            warn_of_files=self._warn_of_files,
         )
 
         def run(task: Task) -> None:
@@ -250,6 +248,15 @@ class _Update:
             stop=update.stop,
             interrupt=runtime.engine.interrupt,
         ).run()
+
+    def _warn_of_files(
+        self, task: Task, passed_over: Mapping[str, str], empty: Sequence[str]
+    ) -> None:
+        flow, dataset = task.flow.name, task.dataset.name
+        if passed_over:
+            self.recorder.files_passed_over(flow, dataset, passed_over)
+        if empty:
+            self.recorder.files_without_values(flow, dataset, empty)
 
     def completed(self, task: Task) -> None:
         self._end(task, FlowStatus.COMPLETED)

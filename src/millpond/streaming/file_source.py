@@ -89,6 +89,7 @@ class FileSource:
 
     Attributes:
         passed_over: Why files can't be read that are not tried again, by their URIs.
+        empty: URIs of files that were read and have no value for any column.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class FileSource:
         self._tries: dict[str, int] = {}
         self._left: dict[str, str] = {}
         self.passed_over: dict[str, str] = {}
+        self.empty: list[str] = []
         self._unlike: dict[str, tuple[NewColumn, ...]] = {}
         self._strange: str | None = None
         self._last = 0
@@ -327,6 +329,7 @@ class FileSource:
                 self._left[file.uri] = "it keeps changing while it is read"
         if self._waiting is not None:
             self._waiting.extend(self._settled(again))
+        self.empty.extend(read.empty)
         self._leave_unlike(read.unlike)
         self._strange = self._strange or read.strange
         passed_over = read.failed if self._options.ignore_corrupt else {}

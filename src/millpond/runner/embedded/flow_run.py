@@ -90,8 +90,8 @@ class FlowRun:
         )
         with ExitStack() as finishing:
             for source in sources.values():
-                if isinstance(source, FileSource) and source.passed_over:
-                    self.update.warn_of_files(task, source.passed_over)
+                if isinstance(source, FileSource):
+                    self.update.warn_of_files(task, source.passed_over, source.empty)
                 finishing.callback(source.finish)
 
     def _source(
