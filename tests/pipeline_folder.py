@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -30,7 +30,22 @@ libraries:
 
 @dataclass(frozen=True)
 class PipelineFolder:
+    """A folder with a spec and source files.
+
+    Attributes:
+        settings: Configuration that its spec always has.
+    """
+
     root: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def made(cls, root: Path, settings: Mapping[str, str] | None = None) -> PipelineFolder:
+        """Make one in a folder that is empty, or not there yet."""
+        (root / "transformations").mkdir(parents=True)
+        folder = cls(root, settings or {})
+        folder.configure({})
+        return folder
 
     @property
     def layout(self) -> Layout:
@@ -42,7 +57,9 @@ class PipelineFolder:
         path.write_text(dedent(text), encoding="utf-8")
 
     def configure(self, lines: Mapping[str, str]) -> None:
-        text = SPEC + "configuration:\n" + "".join(f'  {k}: "{v}"\n' for k, v in lines.items())
+        text, found = SPEC, {**self.settings, **lines}
+        if found:
+            text += "configuration:\n" + "".join(f'  {k}: "{v}"\n' for k, v in found.items())
         (self.root / "spark-pipeline.yml").write_text(text, encoding="utf-8")
 
     def table(self, name: str) -> Path:
@@ -80,6 +97,4 @@ def _typed(rows: Sequence[Mapping[str, Any]], types: Mapping[str, Any]) -> pa.Ta
 
 @pytest.fixture
 def folder(tmp_path: Path) -> PipelineFolder:
-    (tmp_path / "spark-pipeline.yml").write_text(SPEC, encoding="utf-8")
-    (tmp_path / "transformations").mkdir()
-    return PipelineFolder(tmp_path)
+    return PipelineFolder.made(tmp_path)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.shapes.rows import as_json
+from tests import oracle
+from tests.shapes.case import Case
+from tests.shapes.rows import as_json, in_order
 
 FILE = Path(__file__).with_name("spark_answers.json")
 
@@ -36,3 +38,10 @@ def _answer(cut: str, answer: Answer) -> str:
     head = f' {as_json(cut)}: {{"columns": {as_json(answer["columns"])}, "rows": ['
     rows = ",\n".join(f"  {as_json(row)}" for row in answer["rows"])
     return f"{head}\n{rows}\n ]}}"
+
+
+def replaced(answer: Answer, case: Case) -> list[list[Any]]:
+    """What a REPLACE USING flow makes of the rows of an append flow."""
+    rows = [dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]]
+    kept = oracle.expected(rows, keys=case.keys, sequence=lambda row: row[case.sequence])
+    return in_order(list(row.values()) for row in kept)

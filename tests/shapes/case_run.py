@@ -6,7 +6,7 @@ Their tables are written and read by delta-rs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
@@ -14,9 +14,9 @@ from textwrap import dedent
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from tests.pipeline_folder import SPEC, PipelineFolder
+from tests.pipeline_folder import PipelineFolder
 from tests.shapes.answers import Answer
-from tests.shapes.case import CUTS, Case, StaticTable, StreamTable
+from tests.shapes.case import Case, Cut, StaticTable, StreamTable
 from tests.shapes.inputs import tables_of
 from tests.shapes.rows import plain_rows
 
@@ -71,20 +71,25 @@ def runs(case: Case) -> list[Run]:
     return [Run(case, form, replaces) for form in case.forms for replaces in kinds]
 
 
-def run_cases(root: Path, cases: Sequence[Case], cut: str) -> dict[str, Answer | str]:
-    """The rows of each table after all updates of a cut, or in words why there are none."""
-    folder = PipelineFolder(root)
-    (root / "spark-pipeline.yml").write_text(SPEC, encoding="utf-8")
-    folder.configure({"millpond.maxFilesPerTrigger": "1"})
-    pending = {run.file: run for case in cases for run in runs(case)}
-    for run in pending.values():
+def run_cases(
+    root: Path, chosen: Sequence[Run], cut: Cut, settings: Mapping[str, str] | None = None
+) -> dict[str, Answer | str]:
+    """The rows of each table after all updates of a cut, or in words why there are none.
+
+    Args:
+        root: A folder that is not there yet.
+        settings: Configuration of the pipeline.
+    """
+    folder = PipelineFolder.made(root, {"millpond.maxFilesPerTrigger": "1", **(settings or {})})
+    pending = {run.file: run for run in chosen}
+    for run in chosen:
         folder.write(run.file, run.source)
-    tables = tables_of(cases)
+    tables = tables_of(run.case for run in chosen)
     for name, table in tables.items():
         if isinstance(table, StaticTable):
             folder.feed(name, table.rows())
     failed: dict[str, str] = {}
-    for update in CUTS[cut]:
+    for update in cut:
         for beats in update:
             for name, table in tables.items():
                 if isinstance(table, StreamTable):
@@ -93,10 +98,7 @@ def run_cases(root: Path, cases: Sequence[Case], cut: str) -> dict[str, Answer |
                         folder.feed(name, rows)
         for file, error in _update(folder):
             failed.setdefault(pending[file].table, error)
-    return {
-        run.table: failed.get(run.table) or _read(folder.table(run.table))
-        for run in pending.values()
-    }
+    return {run.table: failed.get(run.table) or _read(folder.table(run.table)) for run in chosen}
 
 
 def _update(folder: PipelineFolder) -> Iterator[tuple[str, str]]:

@@ -5,21 +5,16 @@ What must come out is in `spark_answers.json`; `record_spark_answers.py` says ho
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pickle
-import traceback
-from pathlib import Path
+import functools
 from typing import Any
 
 import pytest
 
-from tests import oracle
-from tests.shapes.answers import Answer, read_answers
-from tests.shapes.case import CUTS, Case
+from tests.once import once, shared_folder
+from tests.shapes.answers import read_answers, replaced
+from tests.shapes.case import CUTS
 from tests.shapes.case_run import run_cases, runs
 from tests.shapes.cases import CASES, KINDS
-from tests.shapes.rows import in_order
 
 ANSWERS = read_answers()
 # The first case of a kind waits until all of the kind ran, perhaps in another process.
@@ -29,30 +24,14 @@ pytestmark = pytest.mark.timeout(1200)
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the tables of a kind of case hold in the end: run on first use, once for all workers."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    known: dict[tuple[str, str], Any] = {}
+    shared = shared_folder(tmp_path_factory)
 
+    @functools.cache
     def outcome(kind: str, cut: str) -> Any:
-        if (kind, cut) not in known:
-            known[kind, cut] = _once(shared / f"{kind} {cut}", kind, cut)
-        return known[kind, cut]
+        chosen = [run for case in KINDS[kind] for run in runs(case)]
+        return once(shared / f"{kind} {cut}", lambda place: run_cases(place, chosen, CUTS[cut]))
 
     return outcome
-
-
-def _once(place: Path, kind: str, cut: str) -> Any:
-    with place.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = place.with_suffix(".pickle")
-        if not kept.exists():
-            place.mkdir()
-            try:
-                outcome: Any = run_cases(place, KINDS[kind], cut)
-            except Exception:  # noqa: BLE001 - told by every case of the kind, and not tried again
-                outcome = traceback.format_exc()
-            kept.write_bytes(pickle.dumps(outcome))
-        return pickle.loads(kept.read_bytes())  # noqa: S301 - written by this very function
 
 
 @pytest.mark.parametrize(
@@ -71,13 +50,6 @@ def test_rows(outcomes, cut, kind, case):
         assert result["columns"] == answer["columns"], run.table
         expected = replaced(answer, case) if run.replaces else answer["rows"]
         assert result["rows"] == expected, run.table
-
-
-def replaced(answer: Answer, case: Case) -> list[list[Any]]:
-    """What a REPLACE USING flow makes of the rows of an append flow."""
-    rows = [dict(zip(answer["columns"], row, strict=True)) for row in answer["rows"]]
-    kept = oracle.expected(rows, keys=case.keys, sequence=lambda row: row[case.sequence])
-    return in_order(list(row.values()) for row in kept)
 
 
 def test_every_answer_is_of_a_case_and_of_its_cuts():

@@ -246,10 +246,12 @@ class NotNullViolatedError(MillpondError, ValueError):
     sqlstate = "23502"
 
     @classmethod
-    def in_column(cls, column: str, *, rows: int) -> Self:
+    def in_column(cls, column: str, *, rows: int | None = None) -> Self:
+        """The error for so many rows; `None` where it is not known how many."""
+        counted = "Rows" if rows is None else f"{rows} row{'s' if rows != 1 else ''}"
         return cls(
-            f"{rows} row{'s' if rows != 1 else ''} to be written hold a null in column {column!r}, "
-            "which is declared as not null.",
+            f"{counted} to be written hold a null in column {column!r}, which is declared as not "
+            "null.",
             hint="drop such rows in the query or by an expectation, or declare the column nullable",
         )
 

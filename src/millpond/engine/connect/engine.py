@@ -74,13 +74,14 @@ class ConnectEngine(ABC):
         computes_state: bool,
         retries: Sequence[Any] | None,
     ) -> None:
-        from millpond.engine.connect import call_sites
+        from millpond.engine.connect import call_sites, client_logs
         from millpond.engine.connect.functions import RegisteredFunctions
         from millpond.engine.connect.guard import DefinitionGuard
         from millpond.engine.connect.session import PipelineSession
         from millpond.engine.connect.sessions import Sessions, settings_of
 
         call_sites.watch()
+        client_logs.keep_quiet()
         self._catalog = catalog
         self._schema = schema
         self._computes_state = computes_state

@@ -176,9 +176,10 @@ def plan_of_relation(
         _check_options(read)
     operators, rows = describe(relation, sources, aggregates)
     check(operators, has_watermark=has_watermark)
-    if marks_state:
-        plan = replace(plan, relation=with_generators(relation))
-    return _finished(replace(plan, is_streaming=rows.streaming, operators=tuple(operators)))
+    relation = with_generators(relation)
+    return _finished(
+        replace(plan, relation=relation, is_streaming=rows.streaming, operators=tuple(operators))
+    )
 
 
 def _finished(plan: ConnectPlan) -> ConnectPlan:

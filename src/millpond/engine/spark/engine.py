@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from millpond.engine.connect.engine import ConnectEngine
-from millpond.engine.protocol import Input, ServerInput
+from millpond.definitions import Query
+from millpond.engine.connect.engine import ConnectEngine, own_plan
+from millpond.engine.protocol import Input, QueryPlan, ServerInput
 from millpond.engine.spark.connection import connected
 from millpond.engine.spark.server import check_answers, check_fits
 from millpond.errors import SourceLocation
 from millpond.errors.engine import QueryAnalysisError
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column
     from pyspark.sql.types import StructType
 
     from millpond.engine.spark.session import ClientSession
@@ -58,6 +60,32 @@ class SparkEngine(ConnectEngine):
         except BaseException:
             self.close()
             raise
+
+    def plan(self, query: Query) -> QueryPlan:
+        """Evaluate a flow's query, calling the user's function where it is one.
+
+        Raises:
+            MillpondError: As for every engine.
+            NotOnSparkError: Spark would stream the query wrongly.
+        """
+        from millpond.engine.spark.left_laterals import check_no_left_lateral
+
+        plan = super().plan(query)
+        check_no_left_lateral(own_plan(plan))
+        return plan
+
+    def sequence_type(self, sequence_by: str | Column, schema: StructType) -> object:
+        """Return the Spark type of a sequence expression over a query's columns.
+
+        Raises:
+            InvalidSequenceError: It is not one value of a row with these columns.
+            NotOnSparkError: It is made of functions in Python.
+        """
+        from millpond.engine.spark.sequences import sequence_sql
+
+        found = super().sequence_type(sequence_by, schema)
+        sequence_sql(sequence_by)
+        return found
 
     def relation(self, source: Input) -> Any:
         """What stands in a plan for an input that is no plan."""

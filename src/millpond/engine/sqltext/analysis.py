@@ -102,7 +102,7 @@ class TextAnalysis:
             without=_options(self.findings) if for_streaming else _extras(self.findings),
             tree=self.tree,
             edits=[
-                *lateral_edits(self.outline),
+                *(() if for_streaming else lateral_edits(self.outline)),
                 *self.metadata.edits,
                 *self._star_edits(columns or {}),
             ],

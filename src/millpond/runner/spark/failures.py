@@ -17,6 +17,7 @@ from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.replace_using import ReplaceUsingNullSequenceError
 from millpond.runner.schedule import Task
 from millpond.runner.spark.batch_program import PROBLEM, BatchProblemError
+from millpond.runner.spark.delta_failures import delta_failure
 
 
 @contextmanager
@@ -27,7 +28,9 @@ def explained(task: Task, engine: SparkEngine) -> Iterator[None]:
         with connected(engine.url, where=where), running(own_plan(task.flow.plan)):
             yield
     except QueryRunError as error:
-        raise _problem(str(error.__cause__), task) or error from error.__cause__
+        text = str(error.__cause__)
+        better = _problem(text, task) or delta_failure(text, task, engine)
+        raise better or error from error.__cause__
     except BatchProblemError as error:
         raise _problem(str(error), task) or error from error
 

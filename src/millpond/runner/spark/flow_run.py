@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import FlowKind
 from millpond.engine.connect.engine import own_plan
 from millpond.engine.spark import SparkEngine
-from millpond.errors.spark import NotOnSparkError
+from millpond.engine.spark.sequences import sequence_sql
 from millpond.graph import ResolvedFlow
 from millpond.options import PREFIX
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
@@ -93,7 +94,9 @@ class FlowRun:
                 self._flow.name, _engine_settings(self._flow.flow.spark_conf)
             )
             checked = self._checked()
-            if self._flow.kind is FlowKind.MATERIALIZED_VIEW or self._flow.flow.once:
+            if self._flow.kind is FlowKind.MATERIALIZED_VIEW:
+                yield from self._overwrite(session.frame(checked), session)
+            elif self._flow.flow.once:
                 self._run_once(session.frame(checked), session)
                 yield from self._outcomes_of_history()
             elif self._flow.kind is FlowKind.REPLACE_USING:
@@ -112,20 +115,29 @@ class FlowRun:
         expectations = self._task.dataset.dataset.expectations
         return counted_and_kept(checked, self._flow.schema, expectations)
 
-    def _run_once(self, frame: DataFrame, session: ClientSession) -> None:
-        """Run the only batch, from here: a flow without streams has no streaming query."""
-        from millpond.runner.spark.batch_program import apply_batch
+    def _overwrite(self, frame: DataFrame, session: ClientSession) -> Iterator[BatchOutcome]:
+        """Compute a materialized view. Of the rows that it held, Delta tells no number."""
+        before = self._ready.table.row_count()
+        self._run_batch(frame, session)
+        for outcome in self._outcomes_of_history():
+            yield replace(outcome, result=replace(outcome.result, rows_deleted=before))
 
+    def _run_once(self, frame: DataFrame, session: ClientSession) -> None:
+        """Run the only batch of a flow, unless it ran in an earlier update."""
         done = DONE_PROPERTY.format(flow=self._flow.name)
         checkpoint = self._ready.checkpoints[self._flow.name]
-        is_view = self._flow.kind is FlowKind.MATERIALIZED_VIEW
-        if not is_view and self._ready.table.properties().get(done) == checkpoint:
+        if self._ready.table.properties().get(done) == checkpoint:
             return
+        self._run_batch(frame, session)
+        # A stop before this runs the query again, whose rows Delta then knows by their number.
+        self._ready.table.set_properties({done: checkpoint})
+
+    def _run_batch(self, frame: DataFrame, session: ClientSession) -> None:
+        """Run a batch from here: a flow without streams has no streaming query."""
+        from millpond.runner.spark.batch_program import apply_batch
+
         with session.active():
             apply_batch(frame, 0, self._plan())
-        if not is_view:
-            # A stop before this runs the query again, whose rows Delta then knows by their number.
-            self._ready.table.set_properties({done: checkpoint})
 
     def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
         """Append by Spark's own sink, which knows the batches that the table holds."""
@@ -222,20 +234,8 @@ def _sequence(flow: ResolvedFlow) -> str:
     """The sequence as SQL over the query's columns, which a stored row has as well."""
     if flow.sequence_column is not None:
         return quoted(flow.sequence_column)
-    given = flow.flow.sequence_by
-    if isinstance(given, str):
-        return given
-    from pyspark.sql.connect import proto
-
-    expression: Any = given.to_plan(None) if given is not None else proto.Expression()
-    if expression.WhichOneof("expr_type") != "expression_string":
-        raise NotOnSparkError.of(
-            "A sequence that is a Column of functions",
-            instead='write it as SQL text, such as sequence_by="coalesce(a, b)", or give it a '
-            "name in the query, and name that",
-            where=flow.flow.location,
-        )
-    return str(expression.expression_string.expression)
+    assert flow.flow.sequence_by is not None
+    return sequence_sql(flow.flow.sequence_by)
 
 
 def _engine_settings(spark_conf: Mapping[str, str]) -> dict[str, str]:

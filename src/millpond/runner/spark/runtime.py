@@ -47,7 +47,11 @@ class SparkRuntime:
             url, configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
         )
         self.tables = SparkTables(
-            self.engine, self._places, root=spec.root, configuration=spec.configuration
+            self.engine,
+            self._places,
+            root=spec.root,
+            configuration=spec.configuration,
+            catalog=spec.catalog,
         )
 
     def external(self, *, keeps_columns: bool) -> ExternalSources:
@@ -97,9 +101,8 @@ class SparkRuntime:
         detail = table.detail()
         if detail is None:
             return TableState(None, None, table.place)
-        rows = self.engine.rows(f"SELECT count(*) AS rows FROM {table.sql}")[0]["rows"]
         newest = self.engine.rows(f"DESCRIBE HISTORY {table.sql} LIMIT 1")[0]["version"]
-        return TableState(rows, newest, detail.location)
+        return TableState(table.row_count(), newest, detail.location)
 
     def close(self) -> None:
         self.engine.close()

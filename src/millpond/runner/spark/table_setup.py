@@ -100,7 +100,8 @@ class _Setup:
 
     def replace(self) -> Mapping[str, str]:
         """Clear the table and point its flows to new, empty checkpoints, in one commit."""
-        return self._create("CREATE OR REPLACE TABLE")
+        # CREATE OR REPLACE replaces no table at a location: to Delta it creates one there.
+        return self._create("REPLACE TABLE")
 
     def evolve(self, detail: TableDetail) -> Mapping[str, str]:
         dataset = self.dataset

@@ -90,6 +90,9 @@ class SparkTable:
     def check(self, metadata: Metadata) -> None:
         """The server checks what it is asked for when it makes the table."""
 
+    def row_count(self) -> int:
+        return int(self.engine.rows(f"SELECT count(*) AS rows FROM {self.sql}")[0]["rows"])
+
     def properties(self) -> Mapping[str, str]:
         """Those of a Delta table that is there."""
         found = self.detail()
@@ -134,12 +137,18 @@ class SparkTable:
 
 @dataclass(frozen=True)
 class SparkTables:
-    """Finds tables: by their three-part names in the server's catalog, and by location."""
+    """Finds tables: by their three-part names in the server's catalog, and by location.
+
+    Attributes:
+        root: What relative paths start from.
+        catalog: The pipeline's own.
+    """
 
     engine: SparkEngine
     places: Places
     root: Path
     configuration: Mapping[str, str]
+    catalog: str
 
     def of(self, dataset: Dataset) -> SparkTable:
         return self.at(dataset.path) if dataset.path else self._table(dataset.name)
@@ -158,7 +167,7 @@ class SparkTables:
             if error.getCondition() not in _CATALOG_MISSING:
                 raise
             sample = self._sample(name, read)
-            if sample is not None:
+            if sample is not None or self._is_below_storage(name):
                 return sample
             raise CatalogNotOnServerError.from_name(
                 name.catalog,
@@ -185,6 +194,10 @@ class SparkTables:
         location = self.places.table(name)
         sql = table_sql(name) if location is None else path_sql(location)
         return SparkTable(sql, self.engine, location)
+
+    def _is_below_storage(self, name: TableName) -> bool:
+        """Whether a table of that name would lie there, which needs no catalog of the server."""
+        return self.places.has_tables and name.catalog.lower() == self.catalog.lower()
 
     def _sample(self, name: TableName, read: TableRead) -> SparkTable | None:
         """A sample, which is made on this machine."""
