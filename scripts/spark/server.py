@@ -42,7 +42,7 @@ CORES = 2
 # Master and workers only look after others. The driver would take this for its own as well.
 DAEMON = {
     "SPARK_DAEMON_MEMORY": "256m",
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     " -Dspark.master.rest.enabled=false",
 }
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -208,7 +208,7 @@ def confs_of(folder: Path, *, settings: Settings) -> dict[str, str]:
     java = f'-Djava.io.tmpdir="{folder / "tmp"}" -XX:+UseSerialGC'
     if settings.short_lived:
         # The second compiler takes a third of the processor's time while a server warms up.
-        java += " -XX:TieredStopAtLevel=1"
+        java += " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     derby = f"jdbc:derby:;databaseName={folder / 'metastore'};create=true"
     return {
         "spark.app.name": "millpond",
