@@ -42,7 +42,7 @@ CORES = 2
 # Master and workers only look after others. The driver would take this for its own as well.
 DAEMON = {
     "SPARK_DAEMON_MEMORY": "256m",
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     " -Dspark.master.rest.enabled=false",
 }
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
