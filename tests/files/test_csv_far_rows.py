@@ -44,7 +44,9 @@ def read_into(
     listed = [stat(path.as_uri(), {}) for path in paths]
     target = folder / "written"
     given = FileColumns(struct(columns), rescued=options.rescued_column)
-    return read_files([file for file in listed if file], options, given, root=target, folder=target), target
+    return read_files(
+        [file for file in listed if file], options, given, root=target, folder=target
+    ), target
 
 
 def test_a_last_value_that_does_not_fit_the_inferred_type_is_rescued(tmp_path):
