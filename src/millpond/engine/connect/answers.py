@@ -28,8 +28,12 @@ _BEHIND = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*|\s*== SQL.*", re.DOTALL)
 
 def message_of(error: PySparkException) -> str:
     """The engine's own words."""
-    text = _STACK.sub("", str(error.getMessage() or error))
-    text = _BEHIND.sub("", _CONDITION.sub("", text))
+    return words_of(str(error.getMessage() or error))
+
+
+def words_of(text: str) -> str:
+    """The words of a message, without what stands around them."""
+    text = _BEHIND.sub("", _CONDITION.sub("", _STACK.sub("", text)))
     return _PLACEHOLDERS.sub("(table)", text).strip()
 
 

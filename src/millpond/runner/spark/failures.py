@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from pyspark.errors import PySparkException
 
 from millpond.definitions import Expectation
+from millpond.engine.connect.answers import words_of
 from millpond.engine.connect.engine import own_plan
 from millpond.engine.connect.failures import running
+from millpond.engine.connect.view_rows import violation_in
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.connection import connected
 from millpond.errors import MillpondError
@@ -18,6 +24,11 @@ from millpond.errors.replace_using import ReplaceUsingNullSequenceError
 from millpond.runner.schedule import Task
 from millpond.runner.spark.batch_program import PROBLEM, BatchProblemError
 from millpond.runner.spark.delta_failures import delta_failure
+
+# What is behind an error of ours. The plan of the query has the same words, and is told as well.
+_RAISED = re.compile(rf"(?:\A|\[USER_RAISED_EXCEPTION\] |BatchProblemError: )({PROBLEM}.*)")
+_CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+_WRAPPERS = frozenset({"STREAM_FAILED", "TASK_WRITE_FAILED"})
 
 
 @contextmanager
@@ -29,18 +40,21 @@ def explained(task: Task, engine: SparkEngine) -> Iterator[None]:
             yield
     except QueryRunError as error:
         text = str(error.__cause__)
-        better = _problem(text, task) or delta_failure(text, task, engine)
+        better = _problem(text, task) or delta_failure(text, task, engine) or _root_cause(error)
         raise better or error from error.__cause__
     except BatchProblemError as error:
         raise _problem(str(error), task) or error from error
 
 
 def _problem(text: str, task: Task) -> MillpondError | None:
-    """The error for what the batch program found wrong with a batch."""
-    _, found, rest = text.partition(PROBLEM + "{")
-    if not found:
+    """The error for what our own query or program found wrong with a batch."""
+    raised = _RAISED.search(text)
+    if raised is None:
         return None
-    told, end = json.JSONDecoder().raw_decode("{" + rest)
+    violation = violation_in(raised[1], where=task.flow.flow.location)
+    if violation is not None:
+        return violation
+    told, rest = _json_in(raised[1].removeprefix(PROBLEM))
     flow, target = task.flow.name, str(task.dataset.name)
     if told["problem"] == "null_sequence":
         return ReplaceUsingNullSequenceError.from_batch(
@@ -49,13 +63,14 @@ def _problem(text: str, task: Task) -> MillpondError | None:
     expectation = _named(task.dataset.dataset.expectations, told["expectation"])
     if told["problem"] == "expectation_row":
         # Spark ends at the first such row.
-        row = ("{" + rest)[end:].removeprefix(" row: ").splitlines()[0]
+        row = rest.removeprefix(" row: ")
+        _, behind = _json_in(row)
         return ExpectationViolationError.from_row(
             flow,
             target=target,
             expectation=expectation.name,
             constraint=expectation.constraint,
-            row_json=row,
+            row_json=row.removesuffix(behind),
         )
     return ExpectationViolationError.from_batch(
         flow,
@@ -66,6 +81,22 @@ def _problem(text: str, task: Task) -> MillpondError | None:
         failed_rows=told["failed_rows"],
         row_json=told["row_json"],
     )
+
+
+def _root_cause(error: QueryRunError) -> QueryRunError | None:
+    """The error with the words of what made a stream or a writer fail, which Spark tells last."""
+    cause = error.__cause__
+    assert isinstance(cause, PySparkException)
+    behind = _CAUSED_BY.findall(str(cause))
+    if cause.getCondition() not in _WRAPPERS or not behind:
+        return None
+    return QueryRunError.of(words_of(behind[-1]), where=error.where)
+
+
+def _json_in(text: str) -> tuple[Any, str]:
+    """The JSON that a text begins with, and the rest."""
+    found, end = json.JSONDecoder().raw_decode(text)
+    return found, text[end:]
 
 
 def _named(expectations: tuple[Expectation, ...], name: str) -> Expectation:

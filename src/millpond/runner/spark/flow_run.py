@@ -23,7 +23,7 @@ from millpond.runner.spark.places import Places
 from millpond.runner.spark.progress import QueryProgress
 from millpond.runner.spark.relations import counted_and_kept, with_checks
 from millpond.runner.spark.sql import quoted
-from millpond.runner.spark.table_setup import ReadyTable
+from millpond.runner.spark.table_setup import ReadyTable, comment_columns, has_other_columns
 from millpond.runner.table_properties import partition_columns
 from millpond.streaming import DataSize
 
@@ -117,8 +117,13 @@ class FlowRun:
 
     def _overwrite(self, frame: DataFrame, session: ClientSession) -> Iterator[BatchOutcome]:
         """Compute a materialized view. Of the rows that it held, Delta tells no number."""
-        before = self._ready.table.row_count()
-        self._run_batch(frame, session)
+        table, schema = self._ready.table, self._task.dataset.schema
+        before = table.row_count()
+        # Only then: it makes Delta forget comments, and which columns must not be null.
+        overwrites_schema = has_other_columns(table.columns(), schema)
+        self._run_batch(frame, session, overwrites_schema=overwrites_schema)
+        if overwrites_schema:
+            comment_columns(table, table.columns(), schema)
         for outcome in self._outcomes_of_history():
             yield replace(outcome, result=replace(outcome.result, rows_deleted=before))
 
@@ -132,12 +137,14 @@ class FlowRun:
         # A stop before this runs the query again, whose rows Delta then knows by their number.
         self._ready.table.set_properties({done: checkpoint})
 
-    def _run_batch(self, frame: DataFrame, session: ClientSession) -> None:
+    def _run_batch(
+        self, frame: DataFrame, session: ClientSession, *, overwrites_schema: bool = False
+    ) -> None:
         """Run a batch from here: a flow without streams has no streaming query."""
         from millpond.runner.spark.batch_program import apply_batch
 
         with session.active():
-            apply_batch(frame, 0, self._plan())
+            apply_batch(frame, 0, self._plan(overwrites_schema=overwrites_schema))
 
     def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
         """Append by Spark's own sink, which knows the batches that the table holds."""
@@ -208,11 +215,10 @@ class FlowRun:
         for batch in self._history.new_batches():
             yield BatchOutcome(batch.number, batch.result, DataSize())
 
-    def _plan(self) -> BatchPlan:
+    def _plan(self, *, overwrites_schema: bool = False) -> BatchPlan:
         from millpond.runner.spark.batch_program import BatchExpectation, BatchPlan
 
         flow, dataset = self._flow, self._task.dataset
-        is_view = flow.kind is FlowKind.MATERIALIZED_VIEW
         return BatchPlan(
             kind=_KINDS[flow.kind],
             target=self._ready.table.sql,
@@ -225,7 +231,7 @@ class FlowRun:
             keys=flow.keys,
             sequence=_sequence(flow) if flow.kind is FlowKind.REPLACE_USING else None,
             partition_columns=partition_columns(dataset),
-            overwrite_schema=is_view,
+            overwrite_schema=overwrites_schema,
             metadata=(("appId", self._app_id), ("flow", flow.name)),
         )
 

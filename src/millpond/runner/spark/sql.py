@@ -49,8 +49,13 @@ def column_sql(field: StructField) -> str:
     text = f"{quoted(field.name)} {type_sql(field.dataType)}"
     if not field.nullable:
         text += " NOT NULL"
-    comment = (field.metadata or {}).get("comment")
+    comment = comment_of(field)
     return f"{text} COMMENT {text_sql(comment)}" if comment else text
+
+
+def comment_of(field: StructField) -> str:
+    """The comment of a column, or nothing."""
+    return (field.metadata or {}).get("comment") or ""
 
 
 def type_sql(data_type: DataType) -> str:

@@ -17,6 +17,7 @@ from millpond.graph import ResolvedDataset, ResolvedFlow
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import (
     column_sql,
+    comment_of,
     properties_sql,
     quoted,
     text_sql,
@@ -84,6 +85,22 @@ def set_up(
     return ReadyTable(table, checkpoints)
 
 
+def has_other_columns(current: StructType, wanted: StructType) -> bool:
+    """Whether names, types or order differ."""
+    return [(field.name, type_sql(field.dataType)) for field in current.fields] != [
+        (field.name, type_sql(field.dataType)) for field in wanted.fields
+    ]
+
+
+def comment_columns(table: SparkTable, current: StructType, wanted: StructType) -> None:
+    """Give columns that are there the comments that they are to have."""
+    before = {field.name.lower(): comment_of(field) for field in current.fields}
+    for field in wanted.fields:
+        comment = comment_of(field)
+        if comment and before.get(field.name.lower(), comment) != comment:
+            table.alter(f"ALTER COLUMN {quoted(field.name)} COMMENT {text_sql(comment)}")
+
+
 @dataclass(frozen=True)
 class _Setup:
     dataset: ResolvedDataset
@@ -109,9 +126,12 @@ class _Setup:
         if is_partitioned_otherwise(dataset, detail.partition_columns):
             return self.replace()
         check_drift(dataset, detail.properties)
+        current = self.table.columns()
         if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
-            current = self.table.columns()
             self._widen(current, widened(dataset, current))
+        elif self._needs_new_constraints(current):
+            return self.replace()
+        comment_columns(self.table, current, dataset.schema)
         checkpoints = self._taken_over(detail)
         wanted = self._properties(checkpoints)
         changed = {k: v for k, v in wanted.items() if detail.properties.get(k) != v}
@@ -148,6 +168,11 @@ class _Setup:
         app_versions = Table(Path(location), store).snapshot().app_versions
         return Takeover(flow, checkpoint, app_versions, self.places.layout, store)
 
+    def _needs_new_constraints(self, current: StructType) -> bool:
+        """Whether a view gets other columns that must not be null: rows can't bring that along."""
+        wanted = self.dataset.schema
+        return has_other_columns(current, wanted) and any(not f.nullable for f in wanted.fields)
+
     def _create(self, statement: str) -> Mapping[str, str]:
         dataset = self.dataset
         checkpoints = checkpoints_of(dataset, prefix=SPARK_PREFIX)
@@ -181,14 +206,11 @@ class _Setup:
             if field.name.lower() in known and known[field.name.lower()].dataType != field.dataType
         ]
         if new:
-            self._alter(f"ADD COLUMNS ({', '.join(map(column_sql, new))})")
+            self.table.alter(f"ADD COLUMNS ({', '.join(map(column_sql, new))})")
         if wider:
             self.table.set_properties({"delta.enableTypeWidening": "true"})
         for field in wider:
-            self._alter(f"ALTER COLUMN {quoted(field.name)} TYPE {type_sql(field.dataType)}")
-
-    def _alter(self, change: str) -> None:
-        self.engine.rows(f"ALTER TABLE {self.table.sql} {change}")
+            self.table.alter(f"ALTER COLUMN {quoted(field.name)} TYPE {type_sql(field.dataType)}")
 
 
 def _names(schema: StructType) -> list[str]:

@@ -99,7 +99,10 @@ class SparkTable:
         return {} if found is None else found.properties
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
-        self.engine.rows(f"ALTER TABLE {self.sql} SET TBLPROPERTIES ({properties_sql(properties)})")
+        self.alter(f"SET TBLPROPERTIES ({properties_sql(properties)})")
+
+    def alter(self, change: str) -> None:
+        self.engine.rows(f"ALTER TABLE {self.sql} {change}")
 
     def detail(self) -> TableDetail | None:
         """What the server tells of it; nothing where it is no Delta table, or not there."""

@@ -1,0 +1,126 @@
+"""Materialized views, and what reads whole tables."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from millpond.events import FlowStatus
+from tests.conformance.stories import story
+
+pytestmark = pytest.mark.timeout(1800)
+
+LAYERS = """
+CREATE STREAMING TABLE bronze AS SELECT * FROM STREAM(layers_in);
+
+CREATE STREAMING TABLE silver
+FLOW REPLACE USING (k) SEQUENCE BY s BY NAME SELECT k, v, s FROM STREAM(bronze);
+
+CREATE MATERIALIZED VIEW gold AS SELECT k, sum(v) AS total FROM silver GROUP BY k;
+"""
+
+
+@story
+def test_bronze_then_replace_then_summary_run_in_one_update(folder):
+    folder.write("p.sql", LAYERS)
+    folder.feed("layers_in", [{"k": "a", "v": 1, "s": 1}, {"k": "b", "v": 2, "s": 1}])
+    yield
+    assert folder.rows("gold") == [("a", 1), ("b", 2)]
+    folder.feed("layers_in", [{"k": "a", "v": 5, "s": 2}, {"k": "a", "v": 6, "s": 2}])
+    ended = yield
+    assert len(folder.rows("bronze")) == 4
+    assert folder.rows("silver") == [("a", 5, 2), ("a", 6, 2), ("b", 2, 1)]
+    assert folder.rows("gold") == [("a", 11), ("b", 2)]
+    assert ended.batches("gold") == [{"batch": 0, "read": 2, "out": 2, "deleted": 2, "dropped": 0}]
+
+
+@story
+def test_a_materialized_view_is_computed_anew(folder):
+    text = "CREATE MATERIALIZED VIEW small AS SELECT k FROM small_in WHERE k < {}"
+    folder.write("p.sql", text.format(9))
+    folder.feed("small_in", [{"k": 1}, {"k": 2}, {"k": 3}])
+    ended = yield
+    assert ended.batches("small") == [{"batch": 0, "read": 3, "out": 3, "deleted": 0, "dropped": 0}]
+    folder.write("p.sql", text.format(2))
+    ended = yield
+    assert ended.batches("small") == [{"batch": 0, "read": 1, "out": 1, "deleted": 3, "dropped": 0}]
+    assert folder.rows("small") == [(1,)]
+    folder.write("p.sql", text.format(0))
+    ended = yield
+    assert ended.batches("small") == [{"batch": 0, "read": 0, "out": 0, "deleted": 1, "dropped": 0}]
+    assert folder.rows("small") == []
+
+
+@story
+def test_a_materialized_view_follows_its_query_to_other_columns(folder):
+    text = "CREATE MATERIALIZED VIEW shaped {} AS SELECT {} FROM shaped_in GROUP BY k"
+    folder.write("p.sql", text.format("", "k, sum(v) AS total"))
+    folder.feed("shaped_in", [{"k": "a", "v": 1}])
+    yield
+    assert folder.rows("shaped") == [("a", 1)]
+    folder.write("p.sql", text.format("", "k, count(*) AS n, 'x' AS total"))
+    yield
+    assert folder.rows("shaped") == [("a", 1, "x")]
+    assert folder.columns("shaped") == ["k", "n", "total"]
+
+
+@story
+def test_a_materialized_view_keeps_comments_and_constraints_of_its_columns(folder):
+    text = "CREATE MATERIALIZED VIEW strict (k STRING NOT NULL COMMENT 'key'{}) AS SELECT * FROM {}"
+    folder.write("p.sql", text.format("", "strict_in"))
+    folder.feed("strict_in", [{"k": "a"}])
+    folder.feed("stricter_in", [{"k": "a", "v": 1}])
+    yield
+
+    def check(names):
+        fields = DeltaTable(folder.table("strict")).schema().fields
+        assert [field.name for field in fields] == names
+        assert fields[0].metadata == {"comment": "key"}
+        assert not fields[0].nullable
+
+    check(["k"])
+    folder.write("p.sql", text.format(", v BIGINT", "stricter_in"))
+    yield
+    check(["k", "v"])
+    assert folder.rows("strict") == [("a", 1)]
+    folder.feed("stricter_in", [{"k": None, "v": 1}], k=pa.string())
+    ended = yield
+    assert ended.error("strict").error_class == "DELTA_NOT_NULL_VIOLATED"
+    assert folder.rows("strict") == [("a", 1)]
+
+
+@story
+def test_a_materialized_view_takes_other_partition_columns(folder):
+    text = "CREATE MATERIALIZED VIEW parted {} AS SELECT k, v FROM parted_in"
+    folder.write("p.sql", text.format("PARTITIONED BY (k)"))
+    folder.feed("parted_in", [{"k": "a", "v": 1}])
+    yield
+    assert DeltaTable(folder.table("parted")).metadata().partition_columns == ["k"]
+    folder.write("p.sql", text.format(""))
+    yield
+    assert DeltaTable(folder.table("parted")).metadata().partition_columns == []
+    assert folder.rows("parted") == [("a", 1)]
+
+
+@story
+def test_a_failed_flow_skips_its_readers_and_no_others(folder):
+    folder.write(
+        "p.sql",
+        """
+        CREATE STREAMING TABLE first AS SELECT * FROM STREAM(chain_in);
+        CREATE STREAMING TABLE second
+        FLOW REPLACE USING (k) SEQUENCE BY s BY NAME SELECT * FROM STREAM(first);
+        CREATE MATERIALIZED VIEW third AS SELECT count(*) AS n FROM second;
+        CREATE MATERIALIZED VIEW other AS SELECT count(*) AS n FROM chain_in;
+        """,
+    )
+    folder.feed("chain_in", [{"k": "a", "s": 1}, {"k": "a", "s": None}])
+    ended = yield
+    assert {name: ended.status(name) for name in ("first", "second", "third", "other")} == {
+        "first": FlowStatus.COMPLETED,
+        "second": FlowStatus.FAILED,
+        "third": FlowStatus.SKIPPED,
+        "other": FlowStatus.COMPLETED,
+    }
+    assert folder.rows("other") == [(2,)]
