@@ -24,7 +24,7 @@ CHECKPOINT_LOCATION = {
     "of the pipeline"
 }
 _BYTES = re.compile(r"(\d{1,18})\s*([kmgtp]?)(?:i?b)?\Z", re.ASCII | re.IGNORECASE)
-_SPARK_URL = re.compile(r"sc://[^/\s]+")
+SPARK_URL = re.compile(r"sc://(\[[0-9A-Fa-f:]+\]|[^/:;\s]+)(:\d{1,5})?(/(;\S*)?)?\Z")
 _SHIFT = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -90,7 +90,7 @@ def parse_bytes(text: str) -> int:
 
 
 def _engine(text: str) -> str:
-    if text != EMBEDDED and not _SPARK_URL.match(text):
+    if text != EMBEDDED and not SPARK_URL.match(text):
         raise ValueError(text)
     return text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millpond.errors.takeover import CheckpointOfOtherEngineError
+from millpond.runner.project import load
 from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
 
@@ -84,3 +85,26 @@ def test_what_can_t_be_carried_over_is_refused_and_the_table_stays_as_it_is(
     assert folder.rows("kept") == before
     update(folder)
     assert len(folder.rows("kept")) == len(before) + 1
+
+
+def test_a_flow_that_was_skipped_after_it_came_back_reads_nothing_again(
+    folder: PipelineFolder, spark_server: SparkServer
+) -> None:
+    folder.write("a.sql", COPIES)
+    send(folder, "acme", "pen", 1)
+    update(folder, **on_spark(spark_server))
+    set_up_alone(folder)
+    send(folder, "acme", "ink", 2)
+    update(folder, **on_spark(spark_server))
+    assert folder.rows("copies") == [("acme", "ink", 2), ("acme", "pen", 1)]
+
+
+def set_up_alone(folder: PipelineFolder) -> None:
+    """What an embedded update does before any of its flows runs."""
+    project = folder.project()
+    runtime = project.start_runtime()
+    try:
+        for dataset in load(project, runtime, for_update=True).resolved.graph.tables():
+            runtime.set_up(dataset, reset=False)
+    finally:
+        runtime.close()

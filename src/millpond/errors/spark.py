@@ -140,3 +140,22 @@ class TableNotDeltaError(MillpondError, TypeError):
             where=where,
             hint="drop or rename it, or give the dataset another name",
         )
+
+
+class SparkCheckpointMissingError(MillpondError, LookupError):
+    """A table holds batches of a flow whose checkpoint is not where it should be."""
+
+    error_class = "SPARK_CHECKPOINT_MISSING"
+    sqlstate = "55019"
+
+    @classmethod
+    def from_flow(
+        cls, flow: str, *, target: str, location: str, where: SourceLocation | None
+    ) -> Self:
+        return cls(
+            f"{target} holds batches of flow {flow}, but the checkpoint that says what they read "
+            f"is gone: the server finds none at {location}.",
+            where=where,
+            hint="bring it back, or set millpond.spark.storage as it was; or let the flow read all "
+            "of its sources anew with --full-refresh",
+        )

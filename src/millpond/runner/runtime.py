@@ -97,7 +97,9 @@ class Runtime(Protocol):
         ...
 
     def set_up(self, dataset: ResolvedDataset, *, reset: bool) -> Mapping[str, str]:
-        """Create a dataset's table, or bring it to its definition, in at most one commit.
+        """Create a dataset's table, or bring it to its definition.
+
+        It may take several commits; after each of them the table is right as it is.
 
         Args:
             reset: Clear it, and let its flows begin anew.

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # How ids of checkpoints begin that Spark writes.
 SPARK_PREFIX = "spark-"
+# Under this number of a batch Delta takes all that a writer may still send for applied.
+NO_MORE_BATCHES = 1 << 62
 CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
 KIND_PROPERTY = "millpond.datasetKind"
 KEYS_PROPERTY = "millpond.replaceUsing.keys"

@@ -49,13 +49,21 @@ class Takeover:
         """
         new = f"{SPARK_PREFIX}{uuid.uuid4().hex}"
         committed = self.app_versions.get(app_id(self.flow.name, self.checkpoint))
-        if committed is None:
+        folder = self.layout.checkpoint(self.flow.name, self.checkpoint)
+        planned = Checkpoint(folder, self.store)
+        numbers = planned.numbers()
+        if committed is None and not numbers:
             return new
         self._only_stream()
-        folder = self.layout.checkpoint(self.flow.name, self.checkpoint)
-        (found,) = Checkpoint(folder, self.store).read(committed).sources.values()
-        offset = DeltaOffset.from_json(found.end)
+        batch = planned.read(numbers[0] if committed is None else committed)
+        if len(batch.sources) != 1:
+            raise self._refused("it has read several streams")
+        (found,) = batch.sources.values()
+        # What is planned and not in the table is read by Spark.
+        offset = DeltaOffset.from_json(found.start if committed is None else found.end)
         self._check_between_versions(offset.index)
+        if offset.initial_snapshot:
+            return new
         source = {
             "sourceVersion": 1,
             "reservoirId": found.identity,
@@ -64,9 +72,9 @@ class Takeover:
             "isStartingVersion": False,
         }
         target = self.layout.checkpoint(self.flow.name, new)
-        batch = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
+        times = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
         self.store.put(target / "metadata", json.dumps({"id": str(uuid.uuid4())}).encode())
-        self.store.put(target / "offsets" / "0", _spark_file(batch, source))
+        self.store.put(target / "offsets" / "0", _spark_file(times, source))
         self.store.put(target / "commits" / "0", _spark_file({"nextBatchWatermarkMs": 0}))
         return new
 
@@ -89,19 +97,27 @@ class Takeover:
         if "reservoirId" not in found:
             raise self._refused("it reads what is no table")
         self._check_between_versions(found["index"])
+        if found["isStartingVersion"]:
+            raise self._refused("its last update stopped before it had read its source once")
         at = DeltaOffset(found["reservoirVersion"]).to_json()
         nothing = SourceRange(found["reservoirId"], start=at, end=at)
         target = Checkpoint(self.layout.checkpoint(self.flow.name, new), self.store)
         target.plan(PlannedBatch(0, {stream.source: nothing}))
         return new
 
+    def spark_writers(self) -> list[str]:
+        """Under these ids Spark's commits carry the numbers of the flow's batches."""
+        metadata = self.layout.checkpoint(self.flow.name, self.checkpoint) / "metadata"
+        own = app_id(self.flow.name, self.checkpoint)
+        if not self.store.exists(metadata):
+            return [own]
+        return [own, json.loads(self.store.read(metadata))["id"]]
+
     def _applied_by_spark(self) -> int | None:
         """The newest batch in the table. One may be in that Spark has not noted as committed."""
         folder = self.layout.checkpoint(self.flow.name, self.checkpoint)
         noted = [int(name) for name in self.store.list(folder / "commits") if name.isdecimal()]
-        writers = [app_id(self.flow.name, self.checkpoint)]
-        if self.store.exists(folder / "metadata"):
-            writers.append(json.loads(self.store.read(folder / "metadata"))["id"])
+        writers = self.spark_writers()
         known = [self.app_versions[writer] for writer in writers if writer in self.app_versions]
         return max([*noted, *known], default=None)
 

@@ -96,3 +96,16 @@ def _without_notes(data_type: DataType) -> DataType:
             for field in data_type.fields
         ]
     )
+
+
+def flatten_references(relation: Any) -> None:
+    """Let a text that got relations for names twice have all at once: Spark knows no others."""
+    for child in input_relations(relation):
+        flatten_references(child)
+    outer = relation.with_relations
+    if not relation.HasField("with_relations") or not outer.root.HasField("with_relations"):
+        return
+    inner = proto.WithRelations()
+    inner.CopyFrom(outer.root.with_relations)
+    inner.references.extend(outer.references)
+    outer.CopyFrom(inner)

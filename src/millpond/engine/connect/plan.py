@@ -19,7 +19,7 @@ from millpond.engine.connect.file_metadata import (
 )
 from millpond.engine.connect.lateral_joins import with_generators
 from millpond.engine.connect.lowering.in_plans import with_texts_lowered
-from millpond.engine.connect.messages import input_relations, leaves
+from millpond.engine.connect.messages import flatten_references, input_relations, leaves
 from millpond.engine.connect.operators import Source, describe
 from millpond.engine.connect.reads import location_of, table_read
 from millpond.engine.connect.view_rows import kept_rows
@@ -184,13 +184,28 @@ def plan_of_relation(
 
 def _finished(plan: ConnectPlan) -> ConnectPlan:
     """The plan with its operators that keep state marked, those in SQL texts made visible."""
-    if not plan.marks_state:
+    if not plan.marks_state and not _has_distinct_text(plan):
         return _with_metadata(plan)
     found = with_texts_lowered(plan.relation, plan.sources)
     visible = replace(plan, relation=found.relation, sources=found.sources)
+    if not plan.marks_state:
+        return _with_metadata(visible)
     return _with_metadata(
         visible, finish=lambda relation, sources: marked(relation, sources, found.places)
     )
+
+
+def _has_distinct_text(plan: ConnectPlan) -> bool:
+    """Whether a text may say DISTINCT of a stream.
+
+    Spark takes that for an aggregate, which needs a watermark and gives rows when that passes. Of
+    `distinct()` in Python it gives them at once.
+    """
+    is_distinct = any(
+        operator.kind is OperatorKind.DISTINCT and operator.is_streaming
+        for operator in plan.operators
+    )
+    return is_distinct and any(isinstance(source, TextAnalysis) for source in plan.sources)
 
 
 def _with_metadata(
@@ -295,6 +310,8 @@ class _Binding:
             streams = [stream_names(self._bound_to, read) for read in plan.reads]
             for relation in keeping_state:
                 name_streams(relation, streams)
+        if not self._marks_state:
+            flatten_references(bound)
         return bound
 
     def _bind_read(self, leaf: Any, read: TableRead, above: tuple[int, ...]) -> None:

@@ -66,12 +66,15 @@ class Sessions:
 
     def interrupt(self) -> None:
         """Cancel what runs in any of the sessions."""
-        with self._lock:
-            clients = [client for client, _ in self._clients.values()]
-        for client in clients:
+        for client in self.clients():
             # A session in which nothing runs, or which is gone, has nothing to cancel.
             with suppress(PySparkException):
                 client.interrupt_all()
+
+    def clients(self) -> list[Any]:
+        """Those of all sessions that are open."""
+        with self._lock:
+            return [client for client, _ in self._clients.values()]
 
     def close(self) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Query
@@ -86,6 +87,21 @@ class SparkEngine(ConnectEngine):
         found = super().sequence_type(sequence_by, schema)
         sequence_sql(sequence_by)
         return found
+
+    def close(self) -> None:
+        """End all sessions, on the server as well, which would keep them for an hour."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect.client import SparkConnectClient
+
+        clients = [] if self._sessions is None else self._sessions.clients()
+        if self._session is not None:
+            clients.append(self._session.client)
+        for client in clients:
+            # A server that is gone has none.
+            with suppress(PySparkException):
+                client.set_retry_policies([])
+                SparkConnectClient.release_session(client)
+        super().close()
 
     def relation(self, source: Input) -> Any:
         """What stands in a plan for an input that is no plan."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from typing import Any
@@ -11,10 +12,12 @@ from millpond.errors.spark import (
     SparkServerUnreachableError,
     SparkVersionNotSupportedError,
 )
+from millpond.options import SPARK_URL
 
 OLDEST_VERSION = (4, 1)
 ANSWER_S = 15.0
-_SCHEME = "sc://"
+# With these a channel goes by way of another machine.
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 _HOST = re.compile(r"sc://(\[[^\]]*\]|[^:/;]+)")
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _PROBE = "DESCRIBE DETAIL delta.`/millpond-asks-whether-delta-is-here`"
@@ -26,7 +29,7 @@ def is_url(text: str) -> bool:
     >>> is_url("sc://localhost:15002"), is_url("embedded")
     (True, False)
     """
-    return _HOST.match(text) is not None
+    return SPARK_URL.match(text) is not None
 
 
 def is_on_this_machine(url: str) -> bool:
@@ -53,10 +56,11 @@ def check_answers(url: str) -> None:
     try:
         builder = DefaultChannelBuilder(url)
         host, _, port = builder.endpoint.rpartition(":")
-        # Says at once what a channel would wait for.
-        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_S).close()
+        if not any(map(os.environ.get, _PROXIES)):
+            # Says at once what a channel would wait for.
+            socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_S).close()
         channel = builder.toChannel()
-    except (PySparkException, OSError) as error:
+    except (PySparkException, OSError, OverflowError) as error:
         raise SparkServerUnreachableError.from_url(shown(url), str(error)) from error
     try:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_S)

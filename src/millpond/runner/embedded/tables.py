@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from millpond.definitions import DatasetKind, FlowKind
-from millpond.delta import Metadata, Snapshot, Table
+from millpond.delta import Metadata, Snapshot, Table, Transaction
 from millpond.errors import MillpondError
 from millpond.errors.delta import CommitConflictError
 from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of
 from millpond.graph.properties import kept
 from millpond.runner.table_properties import (
     CHECKPOINT_PROPERTY,
+    NO_MORE_BATCHES,
     SPARK_PREFIX,
     app_id,
     check_drift,
@@ -122,7 +123,7 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
         _check_state(flow, transaction.snapshot, layout=layout, store=table.store)
     is_streaming = dataset.dataset.kind is DatasetKind.STREAMING_TABLE
     schema = widened(dataset, current.schema) if is_streaming else current.schema
-    checkpoints = _taken_over(dataset, transaction.snapshot, layout=layout, store=table.store)
+    checkpoints = _taken_over(dataset, transaction, layout=layout, store=table.store)
     wanted = replace(
         current,
         schema=schema,
@@ -139,9 +140,13 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
 
 
 def _taken_over(
-    dataset: ResolvedDataset, snapshot: Snapshot, *, layout: Layout, store: Store
+    dataset: ResolvedDataset, transaction: Transaction, *, layout: Layout, store: Store
 ) -> dict[str, str]:
-    """The checkpoints of the flows; new ones for those that Spark ran last."""
+    """The checkpoints of the flows; new ones for those that Spark ran last.
+
+    A query that still runs on a server is kept from writing: to Delta its batches are in the table.
+    """
+    snapshot = transaction.snapshot
     checkpoints = checkpoints_of(dataset, snapshot.metadata.configuration)
     for flow in dataset.flows:
         checkpoint = checkpoints[flow.name]
@@ -152,6 +157,8 @@ def _taken_over(
         else:
             takeover = Takeover(flow, checkpoint, snapshot.app_versions, layout, store)
             checkpoints[flow.name] = takeover.to_embedded()
+            for writer in takeover.spark_writers():
+                transaction.set_app_version(writer, NO_MORE_BATCHES)
     return checkpoints
 
 

@@ -191,11 +191,9 @@ def _user_metadata(counts: Row, batch_id: int, plan: BatchPlan) -> str:
 
 def _write(kept: DataFrame, batch_id: int, plan: BatchPlan, *, told: str) -> None:
     """Write by name. A column of the table that the rows lack is null."""
-    writer = (
-        kept.write.format("delta")
-        .mode(plan.kind)
-        .options(userMetadata=told, txnAppId=plan.app_id, txnVersion=str(batch_id))
-    )
+    writer = kept.write.format("delta").mode(plan.kind).option("userMetadata", told)
+    if plan.kind == "append":
+        writer = writer.options(txnAppId=plan.app_id, txnVersion=str(batch_id))
     if plan.overwrite_schema:
         writer = writer.option("overwriteSchema", "true")
         if plan.partition_columns:

@@ -38,8 +38,16 @@ def delta_failure(text: str, task: Task, engine: SparkEngine) -> MillpondError |
 def _source_in(text: str, task: Task) -> StreamRead:
     """The stream over the table whose location a message tells."""
     streams = [stream for stream in task.flow.streams if isinstance(stream.table, SparkTable)]
-    told = [stream for stream in streams if (_table(stream).location or "") in text]
-    return (told or streams)[0]
+    if len(streams) > 1:
+        places = {stream.source: _table(stream).detail() for stream in streams}
+        told = [
+            stream
+            for stream in streams
+            if (place := places[stream.source]) is not None
+            and place.location.removeprefix("file:") in text
+        ]
+        streams = told or streams
+    return streams[0]
 
 
 def _table(stream: StreamRead) -> SparkTable:

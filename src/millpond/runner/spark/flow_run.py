@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -12,6 +13,7 @@ from millpond.definitions import FlowKind
 from millpond.engine.connect.engine import own_plan
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.sequences import sequence_sql
+from millpond.errors.spark import SparkCheckpointMissingError
 from millpond.graph import ResolvedFlow
 from millpond.options import PREFIX
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
@@ -99,10 +101,31 @@ class FlowRun:
             elif self._flow.flow.once:
                 self._run_once(session.frame(checked), session)
                 yield from self._outcomes_of_history()
-            elif self._flow.kind is FlowKind.REPLACE_USING:
-                yield from self._replace(session.frame(checked))
             else:
-                yield from self._append(session.frame(self._kept(checked)))
+                self._check_checkpoint()
+                if self._flow.kind is FlowKind.REPLACE_USING:
+                    yield from self._replace(session.frame(checked))
+                else:
+                    self._sign(session)
+                    yield from self._append(session.frame(self._kept(checked)))
+
+    def _check_checkpoint(self) -> None:
+        """Raise where the table holds batches of a checkpoint that is gone."""
+        name, checkpoint = self._flow.name, self._ready.checkpoints[self._flow.name]
+        query = self._places.query_of(name, checkpoint, self._engine)
+        if query is None and self._history.has_any():
+            raise SparkCheckpointMissingError.from_flow(
+                name,
+                target=str(self._task.dataset.name),
+                location=self._places.checkpoint(name, checkpoint),
+                where=self._flow.flow.location,
+            )
+
+    def _sign(self, session: ClientSession) -> None:
+        """Let the commits of Spark's own sink say whose they are."""
+        from millpond.runner.spark.batch_program import METADATA_CONF
+
+        session.conf.set(METADATA_CONF, json.dumps(dict(self._plan().metadata)))
 
     def _checked(self) -> Any:
         inputs = ServerInputs(self._flow.name, self._update.pipeline, self._configuration)

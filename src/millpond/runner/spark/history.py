@@ -41,8 +41,13 @@ class BatchHistory:
         for commit in commits:
             self._seen = commit["version"]
             told = _told(commit["userMetadata"])
-            if told.get("appId") == self._app_id:
+            if told.get("appId") == self._app_id and "batchId" in told:
                 yield CommittedBatch(told["batchId"], _result(commit, told))
+
+    def has_any(self) -> bool:
+        """Whether the table holds a batch of the flow, as far back as its history goes."""
+        rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql}")
+        return any(_told(row["userMetadata"]).get("appId") == self._app_id for row in rows)
 
     def _newest(self) -> int:
         rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql} LIMIT 1")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Self
 
+from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.server import is_on_this_machine, shown
 from millpond.errors.spark import StorageNotSharedError
 from millpond.names import TableName
@@ -53,6 +55,19 @@ class Places:
     def checkpoint(self, flow: str, checkpoint_id: str) -> str:
         """The checkpoint of a streaming query."""
         return self._under_root(self.layout.checkpoint(flow, checkpoint_id))
+
+    def query_of(self, flow: str, checkpoint_id: str, engine: SparkEngine) -> str | None:
+        """The id of the streaming query that a checkpoint is of; `None` where there is none."""
+        from pyspark.errors import PySparkException
+
+        metadata = f"{self.checkpoint(flow, checkpoint_id)}/metadata"
+        try:
+            rows = engine.session_of().read.text(metadata).collect()
+        except PySparkException as error:
+            if error.getCondition() == "PATH_NOT_FOUND":
+                return None
+            raise
+        return str(json.loads(rows[0].value)["id"])
 
     def table(self, name: TableName) -> str | None:
         """Where a table is to be, or `None` where the catalog says."""

@@ -25,6 +25,8 @@ from millpond.runner.spark.sql import (
 )
 from millpond.runner.spark.tables import SparkTable, TableDetail
 from millpond.runner.table_properties import (
+    CHECKPOINT_PROPERTY,
+    NO_MORE_BATCHES,
     SPARK_PREFIX,
     app_id,
     check_drift,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 # Delta on Spark takes these characters in names only where columns are mapped.
 _NEED_MAPPING = frozenset(" ,;{}()\n\t=")
+CHECKPOINTS = CHECKPOINT_PROPERTY.format(flow="")
 MAPPING = {"delta.columnMapping.mode": "name"}
 
 
@@ -77,12 +80,13 @@ def set_up(
     if detail is None:
         if table.exists():
             raise TableNotDeltaError.from_table(str(dataset.name), where=dataset.dataset.location)
-        checkpoints = setup.create()
+        setup.create()
     elif reset:
-        checkpoints = setup.replace()
+        setup.replace(detail)
     else:
-        checkpoints = setup.evolve(detail)
-    return ReadyTable(table, checkpoints)
+        setup.evolve(detail)
+    # Of two updates that set a table up at once, one has named its checkpoints last.
+    return ReadyTable(table, checkpoints_of(dataset, table.properties(), prefix=SPARK_PREFIX))
 
 
 def has_other_columns(current: StructType, wanted: StructType) -> bool:
@@ -108,40 +112,53 @@ class _Setup:
     engine: SparkEngine
     places: Places
 
-    def create(self) -> Mapping[str, str]:
+    def create(self) -> None:
         name = self.dataset.name
         if not self.dataset.dataset.path and not self.places.has_tables:
             schema = f"{quoted(name.catalog)}.{quoted(name.schema)}"
             self.engine.rows(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        return self._create("CREATE TABLE")
+        self._create("CREATE TABLE")
 
-    def replace(self) -> Mapping[str, str]:
+    def replace(self, detail: TableDetail) -> None:
         """Clear the table and point its flows to new, empty checkpoints, in one commit."""
+        self._fence_off(detail)
         # CREATE OR REPLACE replaces no table at a location: to Delta it creates one there.
-        return self._create("REPLACE TABLE")
+        self._create("REPLACE TABLE")
 
-    def evolve(self, detail: TableDetail) -> Mapping[str, str]:
+    def evolve(self, detail: TableDetail) -> None:
+        """Bring the table to the definition in steps, each of which leaves it right."""
         dataset = self.dataset
         check_kind(dataset, detail.properties)
-        if is_partitioned_otherwise(dataset, detail.partition_columns):
-            return self.replace()
-        check_drift(dataset, detail.properties)
         current = self.table.columns()
-        if dataset.dataset.kind is DatasetKind.STREAMING_TABLE:
-            self._widen(current, widened(dataset, current))
-        elif self._needs_new_constraints(current):
-            return self.replace()
-        comment_columns(self.table, current, dataset.schema)
-        checkpoints = self._taken_over(detail)
-        wanted = self._properties(checkpoints)
+        is_streaming = dataset.dataset.kind is DatasetKind.STREAMING_TABLE
+        if is_partitioned_otherwise(dataset, detail.partition_columns) or (
+            not is_streaming and self._needs_new_constraints(current)
+        ):
+            self.replace(detail)
+            return
+        check_drift(dataset, detail.properties)
+        wider = widened(dataset, current) if is_streaming else current
+        wanted = self._properties(self._taken_over(detail))
         changed = {k: v for k, v in wanted.items() if detail.properties.get(k) != v}
         if changed:
             self.table.set_properties(changed)
+        self._widen(current, wider)
+        comment_columns(self.table, current, dataset.schema)
         comment = dataset.dataset.comment
         if (comment or "") != (detail.description or ""):
             text = "NULL" if comment is None else text_sql(comment)
             self.engine.rows(f"COMMENT ON TABLE {self.table.sql} IS {text}")
-        return checkpoints
+
+    def _fence_off(self, detail: TableDetail) -> None:
+        """Keep queries that still run, for a client that was killed, from writing any more."""
+        for key, checkpoint in detail.properties.items():
+            if not key.startswith(CHECKPOINTS) or not checkpoint.startswith(SPARK_PREFIX):
+                continue
+            flow = key.removeprefix(CHECKPOINTS)
+            query = self.places.query_of(flow, checkpoint, self.engine)
+            for writer in (app_id(flow, checkpoint), query):
+                if writer is not None:
+                    self.table.append_nothing(writer, NO_MORE_BATCHES)
 
     def _taken_over(self, detail: TableDetail) -> dict[str, str]:
         """The checkpoints of the flows; new ones for those that the embedded engine ran last."""
@@ -173,7 +190,7 @@ class _Setup:
         wanted = self.dataset.schema
         return has_other_columns(current, wanted) and any(not f.nullable for f in wanted.fields)
 
-    def _create(self, statement: str) -> Mapping[str, str]:
+    def _create(self, statement: str) -> None:
         dataset = self.dataset
         checkpoints = checkpoints_of(dataset, prefix=SPARK_PREFIX)
         definition = dataset.dataset
@@ -188,7 +205,6 @@ class _Setup:
             text += f" COMMENT {text_sql(definition.comment)}"
         text += f" TBLPROPERTIES ({properties_sql(self._properties(checkpoints))})"
         self.engine.rows(text)
-        return checkpoints
 
     def _properties(self, checkpoints: Mapping[str, str]) -> dict[str, str]:
         dataset = self.dataset

@@ -1,0 +1,80 @@
+"""What a table is kept from when the checkpoints of its flows are lost, or their writers live on."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from millpond.errors.spark import SparkCheckpointMissingError
+from millpond.runner import run_update
+from tests.pipeline_folder import PipelineFolder
+from tests.spark.server import SparkServer
+from tests.spark.test_takeover import COPIES, PRICES, on_spark, send, update
+
+ROWS = 40
+CLIENT = """\
+import sys
+from pathlib import Path
+from millpond.runner import Project, run_update
+run_update(Project.open(Path(sys.argv[1]), conf=dict(pair.split("=", 1) for pair in sys.argv[2:])))
+"""
+
+
+def test_a_checkpoint_that_is_gone_is_told_and_nothing_is_read_again(
+    folder: PipelineFolder, spark_server: SparkServer
+) -> None:
+    folder.write("a.sql", PRICES + COPIES)
+    send(folder, "acme", "pen", 1)
+    conf = on_spark(spark_server)
+    update(folder, **conf)
+    shutil.rmtree(folder.layout.checkpoints)
+    send(folder, "acme", "ink", 2)
+    result = run_update(folder.project(**conf))
+    errors = [flow.error for flow in result.flows]
+    assert all(isinstance(error, SparkCheckpointMissingError) for error in errors), errors
+    assert folder.rows("copies") == [("acme", "pen", 1)]
+    update_anew(folder, conf)
+    assert folder.rows("copies") == [("acme", "ink", 2), ("acme", "pen", 1)]
+    assert folder.rows("prices") == [("acme", "ink", 2)]
+
+
+def update_anew(folder: PipelineFolder, conf: dict[str, str]) -> None:
+    result = run_update(folder.project(**conf), full_refresh_all=True)
+    assert [flow.error for flow in result.flows] == [None] * len(result.flows)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("text", [COPIES, PRICES])
+def test_a_query_that_outlives_its_client_writes_nothing_after_a_full_refresh(
+    folder: PipelineFolder, lone_spark_server: SparkServer, text: str
+) -> None:
+    folder.write("a.sql", text)
+    for number in range(ROWS):
+        send(folder, f"s{number}", "pen", 1)
+    conf = {**on_spark(lone_spark_server), "millpond.maxFilesPerTrigger": "1"}
+    table = folder.table("copies" if text == COPIES else "prices")
+    program = folder.root / "client.py"
+    program.write_text(CLIENT, encoding="utf-8")
+    client = subprocess.Popen(
+        [
+            sys.executable,
+            str(program),
+            str(folder.root / "spark-pipeline.yml"),
+            *(f"{key}={value}" for key, value in conf.items()),
+        ]
+    )
+    while not (table / "_delta_log" / f"{5:020}.json").exists():
+        assert client.poll() is None
+        time.sleep(0.2)
+    client.send_signal(signal.SIGKILL)
+    client.wait()
+    update_anew(folder, on_spark(lone_spark_server))
+    rows = folder.rows(table.name)
+    assert len(rows) == ROWS
+    time.sleep(10)
+    assert folder.rows(table.name) == rows
