@@ -7,7 +7,7 @@ SPARK := .build/spark/venv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit docs spark-answers spark spark-stop spark-ready bench format lock clean
+.PHONY: help setup demo test check unit docs spark-answers spark-conformance spark spark-stop spark-ready bench format lock clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ spark-stop:  ## Stop it and its workers.
 
 spark-ready: $(SPARK)/.ready  ## Install Spark and Delta Lake into .build/spark; brings Maven and Java.
 	@sh scripts/jars.sh spark
+
+spark-conformance: $(READY) spark-ready  ## All that must be the same on Spark, every query shape included; hours.
+	MILLPOND_SPARK_CONFORMANCE=1 $(BIN)/pytest -q -k spark tests/conformance tests/shapes/test_on_spark.py
 
 spark-answers:  ## Ask Apache Spark anew what the tests of query shapes expect; needs Java 17.
 	$(PYTHON) tests/shapes/record_spark_answers.py

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from deltalake import DeltaTable
 
@@ -11,6 +13,7 @@ from millpond.errors.replace_using import (
     ReplaceUsingSequenceTypeDriftError,
 )
 from millpond.events import FlowStatus
+from tests import oracle
 from tests.conformance.stories import FullRefresh, story
 from tests.readers import READERS
 
@@ -147,6 +150,23 @@ def test_nan_is_the_highest_sequence(folder):
     yield
     found = [row[:2] for row in folder.rows("odd_sequences")]
     assert found == [("a", "new"), ("b", "y"), ("c", "tie"), ("c", "z")]
+
+
+@story
+def test_whatever_comes_in_whatever_order_the_highest_of_each_key_stay(folder):
+    folder.write("p.sql", REPLACE.format(table="drawn"))
+    draw = random.Random(7)
+    keys = [None, "", "a", "A", "ä", "a b"]
+    batches = [
+        versions(*((draw.choice(keys), draw.choice("xy"), draw.randrange(-3, 4)) for _ in range(9)))
+        for _ in range(3)
+    ]
+    for rows in batches:
+        folder.feed("drawn_in", rows)
+    yield
+    read = [row for rows in batches for row in rows]
+    kept = oracle.expected(read, keys=("k",), sequence=lambda row: row["s"])
+    assert folder.rows("drawn") == in_order(*(tuple(row.values()) for row in kept))
 
 
 @story

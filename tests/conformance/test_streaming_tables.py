@@ -78,12 +78,18 @@ def test_views_are_read_by_batches_and_streams(folder):
         def best():
             df = spark.read.table("totals")
             return df.orderBy(df.columns[1], ascending=False).limit(1)
+
+        @dp.materialized_view
+        def both():
+            text = "SELECT k, t.v FROM {totals} JOIN viewed_in t USING (k) WHERE t.v < 3"
+            return spark.sql(text, totals=spark.read.table("totals"))
         """,
     )
     folder.feed("viewed_in", [{"k": "a", "v": 1}, {"k": "b", "v": -1}, {"k": "a", "v": 3}])
     yield
     assert folder.rows("kept") == [("a",), ("a",)]
     assert folder.rows("best") == [("a", 4)]
+    assert folder.rows("both") == [("a", 1), ("b", -1)]
 
 
 @story
