@@ -4,6 +4,7 @@ import pytest
 
 from millpond.errors.options import InvalidOptionError, UnknownOptionError
 from millpond.options import (
+    ENGINE,
     MAX_BYTES_PER_TRIGGER,
     MAX_FILES_PER_TRIGGER,
     OPTIONS,
@@ -14,7 +15,28 @@ from millpond.options import (
 
 
 def test_a_setting_that_is_left_out_has_its_default():
-    assert [option.read({}) for option in OPTIONS] == [1.0, 1, None, None]
+    assert {option.key: option.read({}) for option in OPTIONS} == {
+        "millpond.engine": "embedded",
+        "millpond.spark.storage": None,
+        "millpond.spark.tables": "catalog",
+        "millpond.samples.scale": 1.0,
+        "millpond.samples.slices": 1,
+        "millpond.maxFilesPerTrigger": None,
+        "millpond.maxBytesPerTrigger": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["spark", "sc://", "sc://h:1;token=a", "sc://h:port", "http://h", "sc://a b"]
+)
+def test_an_engine_is_embedded_or_the_whole_address_of_a_server(text):
+    with pytest.raises(InvalidOptionError):
+        ENGINE.read({"millpond.engine": text})
+
+
+@pytest.mark.parametrize("text", ["embedded", "sc://h", "sc://h:1", "sc://[::1]:1/;token=a"])
+def test_such_engines_are_taken(text):
+    assert ENGINE.read({"millpond.engine": text}) == text
 
 
 @pytest.mark.parametrize(
