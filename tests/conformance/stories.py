@@ -91,7 +91,7 @@ def story(function: Story) -> Callable[..., None]:
     test.__qualname__ = function.__qualname__
     test.__module__ = function.__module__
     test.__doc__ = function.__doc__
-    test.story = function  # type: ignore[attr-defined] # a function takes any attribute
+    test.story = function
     return test
 
 
@@ -156,7 +156,7 @@ class _Telling:
     def _go_on(self, name: str, ended: Ended | None) -> None:
         try:
             # The first word of a generator must be None.
-            self.asks[name] = self.running[name].send(ended)  # type: ignore[arg-type]
+            self.asks[name] = self.running[name].send(ended)
         except StopIteration:
             self._end(name, None)
         except BaseException as error:  # noqa: BLE001 - told by the story's own test
