@@ -19,6 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspark.sql.connect.session import SparkSession
+
+from millpond.engine.active_session import active
+
 ROOT = Path(__file__).parents[2]
 COMMAND = ROOT / "scripts" / "spark" / "server.py"
 SHARED = ROOT / ".build" / "spark" / "tests"
@@ -75,6 +79,17 @@ class SparkServer:
     def _must(self, action: str, *words: str) -> None:
         done = self.run(action, *words)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def session_of(server: SparkServer) -> Iterator[SparkSession]:
+    """A new session with the server, which PySpark finds in this thread while it is open."""
+    session = SparkSession.builder.remote(server.url).create()
+    try:
+        with active(session):
+            yield session
+    finally:
+        session.stop()
 
 
 @contextmanager

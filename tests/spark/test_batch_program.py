@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import random
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,16 @@ from millpond.runner.spark.batch_program import (
 )
 from tests.flows.values import NESTED, PAIR, PLAIN
 from tests.oracle import following, multiset
+from tests.spark.server import session_of
 
 DROP_INVALID = BatchExpectation("valid", "DROP")
 
 
 @pytest.fixture
 def spark(spark_server) -> Iterator:
-    from pyspark.sql.connect.session import SparkSession
-
-    session = SparkSession.builder.remote(spark_server.url).create()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    yield session
-    session.stop()
+    with session_of(spark_server) as session:
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        yield session
 
 
 @dataclass
@@ -331,28 +329,20 @@ def test_files_without_a_key_of_the_batch_are_not_read(spark, tmp_path):
 
 def test_a_batch_is_compared_with_what_other_writers_commit_meanwhile(sales, spark_server):
     """The table is what it would be had the batch and the rows by hand come one after another."""
-    from pyspark.sql.connect.session import SparkSession
-
     sales.insert_by_hand([sale("a", 0, 0), sale("b", 0, 0)])
     batch = [sale("a", 1, 5), sale("b", 2, 5), sale("c", 3, 5)]
-    failures = []
-
-    def send() -> None:
-        try:
-            sales.send(batch)
-        except Exception as error:  # noqa: BLE001 - it is raised below, by the test itself
-            failures.append(error)
-
-    session = SparkSession.builder.remote(spark_server.url).create()
-    other = replace(sales, spark=session)
     by_hand = [[sale("a", 10 + i, 4 + i), sale("c", 20 + i, 6 - i)] for i in range(4)]
-    thread = threading.Thread(target=send)
-    thread.start()
-    for rows in by_hand:
-        other.insert_by_hand(rows)
-    thread.join()
-    session.stop()
-    assert not failures
+
+    def insert() -> None:
+        with session_of(spark_server) as session:
+            other = replace(sales, spark=session)
+            for rows in by_hand:
+                other.insert_by_hand(rows)
+
+    with ThreadPoolExecutor() as threads:
+        inserted = threads.submit(insert)
+        sales.send(batch)
+    inserted.result()
     left = iter(by_hand)
     model = [sale("a", 0, 0), sale("b", 0, 0)]
     for commit in sorted(sales.history(), key=lambda commit: commit.version)[2:]:

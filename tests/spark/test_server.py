@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
-from tests.spark.server import SparkServer, free_port
-
-
-@contextmanager
-def session_of(server: SparkServer) -> Iterator:
-    from pyspark.sql.connect.session import SparkSession
-
-    session = SparkSession.builder.remote(server.url).create()
-    try:
-        yield session
-    finally:
-        session.stop()
+from tests.spark.server import SparkServer, free_port, session_of
 
 
 def rows_of(server: SparkServer, table: str) -> list[tuple]:
