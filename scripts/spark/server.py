@@ -45,6 +45,11 @@ DAEMON = {
     "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     " -Dspark.master.rest.enabled=false",
 }
+# Where each query comes once, generating code for it takes longer than the query without.
+SHORT_LIVED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
@@ -211,6 +216,7 @@ def confs_of(folder: Path, *, settings: Settings) -> dict[str, str]:
         java += " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
     derby = f"jdbc:derby:;databaseName={folder / 'metastore'};create=true"
     return {
+        **(SHORT_LIVED if settings.short_lived else {}),
         "spark.app.name": "millpond",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
