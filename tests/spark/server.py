@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from pyspark.sql.connect.session import SparkSession
+from typing import Any
 
 from millpond.engine.active_session import active
 
@@ -46,10 +45,10 @@ class SparkServer:
     def url(self) -> str:
         return f"sc://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, *, short_lived: bool = True) -> None:
         """Return when it answers queries; at once if it runs already."""
-        words = ["--port", str(self.port), "--workers", str(self.workers), "--short-lived"]
-        self._must("start", *words)
+        words = ["--port", str(self.port), "--workers", str(self.workers)]
+        self._must("start", *words, *(["--short-lived"] if short_lived else []))
 
     def stop(self) -> None:
         self._must("stop")
@@ -82,8 +81,10 @@ class SparkServer:
 
 
 @contextmanager
-def session_of(server: SparkServer) -> Iterator[SparkSession]:
+def session_of(server: SparkServer) -> Iterator[Any]:
     """A new session with the server, which PySpark finds in this thread while it is open."""
+    from pyspark.sql.connect.session import SparkSession
+
     session = SparkSession.builder.remote(server.url).create()
     try:
         with active(session):
