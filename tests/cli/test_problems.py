@@ -2,6 +2,7 @@
 
 from millpond.cli.problems import print_bug, print_problems, wrapped
 from millpond.errors import MillpondError, SourceLocation
+from millpond.redaction import Redactor
 
 
 class BrokenRuleError(MillpondError):
@@ -20,14 +21,14 @@ ERROR = BrokenRuleError(
 
 def test_every_problem_is_printed_once(capsys):
     other = BrokenRuleError("Another rule was broken.")
-    print_problems([ERROR, other, BrokenRuleError("Another rule was broken.")])
+    print_problems([ERROR, other, BrokenRuleError("Another rule was broken.")], redactor=Redactor())
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"{ERROR}\n\n{other}\n"
 
 
 def test_text_of_users_is_not_taken_for_markup(capsys):
-    print_problems([BrokenRuleError("No column [bold]x[/bold] :smile:")])
+    print_problems([BrokenRuleError("No column [bold]x[/bold] :smile:")], redactor=Redactor())
     assert (
         capsys.readouterr().err
         == "[BROKEN_RULE] No column [bold]x[/bold] :smile: (SQLSTATE 42000)\n"
@@ -50,7 +51,7 @@ def test_on_a_terminal_sentences_are_broken_between_words_and_carets_stay_in_pla
 
 
 def test_an_unexpected_error_says_that_it_is_a_bug_and_how_to_get_the_traceback(capsys):
-    print_bug(ZeroDivisionError("division by zero"), debug=False)
+    print_bug(ZeroDivisionError("division by zero"), redactor=Redactor(), debug=False)
     assert capsys.readouterr().err == (
         "[ZeroDivisionError] division by zero\n"
         "  This is a bug in millpond, or in a library that it uses.\n"
@@ -62,7 +63,7 @@ def test_with_debug_the_traceback_is_shown(capsys):
     try:
         1 / 0  # noqa: B018 for its error
     except ZeroDivisionError as error:
-        print_bug(error, debug=True)
+        print_bug(error, redactor=Redactor(), debug=True)
     text = capsys.readouterr().err
     assert "Traceback (most recent call last)" in text
     assert "test_problems.py" in text

@@ -17,7 +17,7 @@ from millpond.cli.options import (
     spec_option,
 )
 from millpond.cli.problems import print_note
-from millpond.cli.settings import ReportedError
+from millpond.cli.settings import ReportedError, Settings
 from millpond.cli.wording import plural
 from millpond.errors import MillpondError
 
@@ -27,8 +27,14 @@ from millpond.errors import MillpondError
 @engine_option
 @conf_option
 @format_option("text", "json")
+@click.pass_obj
 def dry_run(
-    spec: Path | None, engine: str | None, conf: tuple[tuple[str, str], ...], output_format: str
+    settings: Settings,
+    *,
+    spec: Path | None,
+    engine: str | None,
+    conf: tuple[tuple[str, str], ...],
+    output_format: str,
 ) -> None:
     """Find every problem that shows without reading data.
 
@@ -42,7 +48,8 @@ def dry_run(
     with prints_aside():
         problems = runner.dry_run(project)
     if output_format == "json":
-        click.echo(json.dumps([_as_json(problem) for problem in problems], indent=2))
+        shown = settings.redactor.value([_as_json(problem) for problem in problems])
+        click.echo(json.dumps(shown, indent=2))
         if problems:
             raise ReportedError
         return

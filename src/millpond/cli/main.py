@@ -104,18 +104,19 @@ def _call(arguments: Sequence[str] | None) -> int:
                 print_note("stopped")
             return ExitCode.of_signal(signals.received or signal.SIGINT)
         except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
-            return _failed(error, debug=settings.debug)
+            return _failed(error, settings)
     return ExitCode.SUCCESS
 
 
-def _failed(error: Exception, *, debug: bool) -> int:
+def _failed(error: Exception, settings: Settings) -> int:
     """Say what went wrong, and return the exit code for it."""
+    debug, redactor = settings.debug, settings.redactor
     match error:
         case ReportedError():
-            print_problems(error.problems, debug=debug)
+            print_problems(error.problems, redactor=redactor, debug=debug)
             return error.code
         case MillpondError():
-            print_problems([error], debug=debug)
+            print_problems([error], redactor=redactor, debug=debug)
             return ExitCode.FAILURE
         case click.ClickException():
             error.show()
@@ -123,7 +124,7 @@ def _failed(error: Exception, *, debug: bool) -> int:
         case ReaderGoneError() | BrokenPipeError():
             return _leave_broken_pipe()
         case _:
-            print_bug(error, debug=debug)
+            print_bug(error, redactor=redactor, debug=debug)
             return ExitCode.FAILURE
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from millpond.cli.settings import ExitCode, ReportedError
+from millpond.cli.settings import ExitCode, ReportedError, Settings
 from millpond.errors import MillpondError
 from millpond.options import ENGINE
 
@@ -115,8 +115,12 @@ def open_project(
     """Open the pipeline that the options name; a spec that is wrong is a wrong call."""
     from millpond.runner import Project
 
-    chosen = {} if engine is None else {ENGINE.key: engine}
+    chosen = dict(conf) if engine is None else {**dict(conf), ENGINE.key: engine}
+    settings = click.get_current_context().ensure_object(Settings)
+    settings.redactor.learn(chosen)
     try:
-        return Project.open(spec, conf={**dict(conf), **chosen})
+        project = Project.open(spec, conf=chosen)
     except MillpondError as error:
         raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
+    settings.redactor.learn(project.spec.configuration)
+    return project

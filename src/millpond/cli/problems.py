@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from millpond.errors import MillpondError
+from millpond.redaction import Redactor
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,19 +17,21 @@ if TYPE_CHECKING:
 MAX_WIDTH = 100
 
 
-def print_problems(problems: Sequence[BaseException], *, debug: bool = False) -> None:
+def print_problems(
+    problems: Sequence[BaseException], *, redactor: Redactor, debug: bool = False
+) -> None:
     """Print every problem, an empty line between two, each text once."""
     console = _console()
     for number, problem in enumerate(_distinct(problems)):
         if number:
             console.print()
-        _print(console, problem, debug=debug)
+        _print(console, problem, redactor=redactor, debug=debug)
 
 
-def print_bug(error: BaseException, *, debug: bool) -> None:
+def print_bug(error: BaseException, *, redactor: Redactor, debug: bool) -> None:
     """Print an error that millpond did not raise on purpose."""
     console = _console()
-    _print(console, error, debug=debug)
+    _print(console, error, redactor=redactor, debug=debug)
     if not debug:
         console.out("  This is a bug in millpond, or in a library that it uses.", highlight=False)
         console.out(
@@ -81,18 +84,19 @@ def _distinct(problems: Iterable[BaseException]) -> Iterator[BaseException]:
             yield problem
 
 
-def _print(console: Console, error: BaseException, *, debug: bool) -> None:
+def _print(console: Console, error: BaseException, *, redactor: Redactor, debug: bool) -> None:
     from rich.text import Text
 
     # A log keeps lines whole, so that they can be searched.
     shown = wrapped(error, width=min(console.width, MAX_WIDTH)) if console.is_terminal else None
-    text = Text(describe(error) if shown is None else shown)
+    text = Text(redactor.text(describe(error) if shown is None else shown))
     text.highlight_regex(r"\A\[[^\]\n]*\]", "bold red")
     text.highlight_regex(r"(?m)^  at .*$", "cyan")
     text.highlight_regex(r"(?m)^  hint:", "bold")
     console.print(text, soft_wrap=True)
     if debug:
-        console.out("".join(traceback.format_exception(error)), highlight=False, end="")
+        trace = redactor.text("".join(traceback.format_exception(error)))
+        console.out(trace, highlight=False, end="")
 
 
 def _console() -> Console:

@@ -116,7 +116,7 @@ def _report(
     problems: list[BaseException] = [*result.problems]
     problems += [flow.error for flow in result.flows if flow.error is not None]
     if problems:
-        print_problems(problems, debug=settings.debug)
+        print_problems(problems, redactor=settings.redactor, debug=settings.debug)
         click.echo("", err=True)
     progress.say(progress.view.summary())
     if result.state is not result.state.COMPLETED:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from millpond.cli.interrupts import StopSignals
+from millpond.redaction import Redactor
 
 
 class ExitCode(IntEnum):
@@ -28,10 +29,15 @@ def _debug_from_environment() -> bool:
 
 @dataclass
 class Settings:
-    """Options given before the command's name, and what the command shares with its caller."""
+    """Options given before the command's name, and what the command shares with its caller.
+
+    Attributes:
+        redactor: Knows the secrets that must not be printed, once the pipeline's spec is read.
+    """
 
     debug: bool = field(default_factory=_debug_from_environment)
     signals: StopSignals = field(default_factory=StopSignals)
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 class ReportedError(Exception):

@@ -7,6 +7,7 @@ from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
 from millpond.errors.suggestion import cut_short, did_you_mean, shortened
+from millpond.redaction import shown_value
 
 _NAME_SEQUENCE = "name a column of the query, or give an expression over its columns"
 _METADATA = "_metadata"
@@ -409,8 +410,11 @@ class EngineConfigurationError(MillpondError, ValueError):
 
     @classmethod
     def of(cls, key: str, value: str, problem: str) -> Self:
+        shown = shown_value(key, value)
+        if shown != value:
+            problem = problem.replace(value, shown)
         return cls(
-            f"The engine refuses the setting {key} = {value!r}: {problem}",
+            f"The engine refuses the setting {key} = {shown!r}: {problem}",
             hint="mend it under `configuration` in the spec, or in the flow's spark_conf",
         )
 

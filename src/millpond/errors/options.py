@@ -5,6 +5,7 @@ from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
 from millpond.errors.suggestion import did_you_mean
+from millpond.redaction import shown_value
 
 
 class UnknownOptionError(MillpondError, LookupError):
@@ -35,7 +36,7 @@ class InvalidOptionError(MillpondError, ValueError):
         cls, key: str, value: str, *, expected: str, where: SourceLocation | None
     ) -> Self:
         return cls(
-            f"The setting {key} must be {expected}, not {value!r}.",
+            f"The setting {key} must be {expected}, not {shown_value(key, value)!r}.",
             where=where,
             hint=f"correct {key} under configuration in the spec or in --conf, or leave it out",
         )
@@ -45,7 +46,7 @@ class InvalidOptionError(MillpondError, ValueError):
         cls, key: str, value: str, *, expected: str, where: SourceLocation | None
     ) -> Self:
         return cls(
-            f"The setting {key} must be {expected}, not {value!r}.",
+            f"The setting {key} must be {expected}, not {shown_value(key, value)!r}.",
             where=where,
             hint="correct it where it is set: in the table's properties, or in the flow's "
             "spark_conf; or leave it out",

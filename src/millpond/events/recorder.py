@@ -31,8 +31,8 @@ from millpond.events.event import (
 )
 from millpond.events.failure import error_record, summary
 from millpond.events.log import EventLog
-from millpond.events.secrets import Redactor
 from millpond.names import TableName
+from millpond.redaction import Redactor
 
 Listener = Callable[[Event], None]
 
@@ -221,6 +221,7 @@ class Recorder:
             inputs: Names of the tables and views that it reads.
             schema_json: The query's columns, as the JSON text of a Spark `StructType`.
         """
+        self._redactor.learn(flow.spark_conf)
         fields = json.loads(schema_json)["fields"] if schema_json else []
         self._record(
             EventType.FLOW_DEFINITION,
