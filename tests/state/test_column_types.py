@@ -42,7 +42,7 @@ COMPARABLE = [name for name in VALUES if not name.startswith("map")]
 @pytest.fixture(scope="module")
 def spark():
     server = Server()
-    session = SparkSession.builder.remote(server.url).create()
+    session = SparkSession.builder.channelBuilder(server.connection()).create()
     session.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
     yield session
     session.stop()

@@ -419,6 +419,37 @@ class EngineConfigurationError(MillpondError, ValueError):
         )
 
 
+class EngineStartError(MillpondError, RuntimeError):
+    """The embedded engine can't be started so that nobody but its process can use it."""
+
+    error_class = "ENGINE_START_FAILED"
+    sqlstate = "08001"
+
+    @classmethod
+    def from_open_port(cls, reason: str) -> Self:
+        return cls(
+            f"The port of the embedded engine can't be closed to others: {reason}.",
+            hint="see that /dev/fd lists the files that a process has open, and that there is a "
+            "folder for temporary files (TMPDIR); nothing was run",
+        )
+
+    @classmethod
+    def from_early_session(cls) -> Self:
+        return cls(
+            "The embedded engine opens sessions before its port is closed to others.",
+            hint="leave out variables that begin with SAIL_, and install the version of pysail "
+            "that millpond asks for; nothing was run",
+        )
+
+    @classmethod
+    def from_answer(cls, problem: str) -> Self:
+        return cls(
+            f"The embedded engine does not answer as it should: {problem}.",
+            hint="leave out variables that begin with SAIL_, and install the version of pysail "
+            "that millpond asks for; nothing was run",
+        )
+
+
 def _column_hint(column: str, known: Iterable[str], metadata: Collection[str] = ()) -> str | None:
     """What may have been meant by the name of a column that is not there."""
     last = column.rpartition(".")[2].strip("`")

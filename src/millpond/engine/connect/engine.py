@@ -36,6 +36,7 @@ from millpond.files.metadata import METADATA_COLUMN
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, SparkSession
+    from pyspark.sql.connect.client import ChannelBuilder
     from pyspark.sql.types import StructType
 
     from millpond.engine.connect.plan import ConnectPlan
@@ -48,7 +49,7 @@ class ConnectEngine(ABC):
     """Reads and analyses queries as Spark Connect plans.
 
     Args:
-        url: Of the server, `sc://host:port`.
+        connection: Address of the server, `sc://host:port`, or what makes channels to it.
         configuration: Settings that every session gets, and `spark.conf.get` tells.
         catalog: Default catalog for names in queries that say none.
         schema: Default schema, likewise.
@@ -66,7 +67,7 @@ class ConnectEngine(ABC):
 
     def __init__(
         self,
-        url: str,
+        connection: str | ChannelBuilder,
         *,
         configuration: Mapping[str, str] | None,
         catalog: str,
@@ -94,10 +95,10 @@ class ConnectEngine(ABC):
             marks_state=computes_state,
         )
         settings = settings_of(configuration)
-        self._sessions = Sessions(url, settings, self._functions, retries=retries)
+        self._sessions = Sessions(connection, settings, self._functions, retries=retries)
         self._sessions.client()
         self._session = PipelineSession(
-            url, guard=self._guard, functions=self._functions, retries=retries
+            connection, guard=self._guard, functions=self._functions, retries=retries
         )
         self._session.client.set_all(settings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql.connect.client import SparkConnectClient
+from pyspark.sql.connect.client import ChannelBuilder, SparkConnectClient
 from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.functions import builtin
 from pyspark.sql.connect.plan import SQL, SubqueryAlias
@@ -38,7 +38,7 @@ class PipelineSession(SparkSession):
 
     def __init__(
         self,
-        connection: str,
+        connection: str | ChannelBuilder,
         *,
         guard: DefinitionGuard,
         functions: RegisteredFunctions,
@@ -83,7 +83,11 @@ class PipelineClient(SparkConnectClient):
     """A client that answers questions about plans, and runs none."""
 
     def __init__(
-        self, connection: str, *, guard: DefinitionGuard, functions: RegisteredFunctions
+        self,
+        connection: str | ChannelBuilder,
+        *,
+        guard: DefinitionGuard,
+        functions: RegisteredFunctions,
     ) -> None:
         super().__init__(connection)
         self._guard = guard

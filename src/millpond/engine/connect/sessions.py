@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
-from pyspark.sql.connect.client import SparkConnectClient
+from pyspark.sql.connect.client import ChannelBuilder, SparkConnectClient
 
 from millpond.engine.connect.functions import RegisteredFunctions
 from millpond.errors.engine import EngineConfigurationError
@@ -28,18 +28,19 @@ class Sessions:
     share it.
 
     Args:
+        connection: Address of the server, or what makes channels to it.
         retries: PySpark's policies for a server that does not answer; `None` for its own.
     """
 
     def __init__(
         self,
-        url: str,
+        connection: str | ChannelBuilder,
         configuration: Mapping[str, str],
         functions: RegisteredFunctions,
         *,
         retries: Sequence[Any] | None = None,
     ) -> None:
-        self._url = url
+        self._connection = connection
         self._configuration = configuration
         self._functions = functions
         self._retries = retries
@@ -84,7 +85,7 @@ class Sessions:
 
     def _open(self, spark_conf: frozenset[tuple[str, str]]) -> Any:
         check_time_zone(dict(spark_conf))
-        client = SparkConnectClient(self._url)
+        client = SparkConnectClient(self._connection)
         if self._retries is not None:
             client.set_retry_policies(list(self._retries))
         for key, value in {**self._configuration, **dict(spark_conf)}.items():

@@ -42,6 +42,7 @@ class EmbeddedEngine(ConnectEngine):
         schema: Default schema, likewise.
 
     Raises:
+        EngineStartError: Others could use the engine.
         EngineConfigurationError: The engine refuses a setting.
     """
 
@@ -60,7 +61,7 @@ class EmbeddedEngine(ConnectEngine):
         self._inputs = Inputs()
         try:
             super().__init__(
-                self._server.url,
+                self._server.connection(),
                 configuration=configuration,
                 catalog=catalog,
                 schema=schema,
@@ -162,6 +163,7 @@ class EmbeddedEngine(ConnectEngine):
 
 def _import_connect() -> None:
     import millpond.engine.connect.session
+    import millpond.engine.embedded.channel_builder
     import millpond.engine.embedded.inputs  # noqa: F401 - imported to be ready
 
 
