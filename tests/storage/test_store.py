@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import LongType, StringType
 
+from millpond.runner.lock import update_lock
 from millpond.storage import LocalStore
 from tests.delta.tables import append, columns, create
 
@@ -32,11 +33,27 @@ def test_a_new_file_is_durable_with_each_folder_made_for_it(tmp_path, synced, ca
     assert {tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"} <= synced
 
 
-def test_a_folder_that_is_there_already_is_not_synced_from_above(tmp_path, synced):
+def test_a_folder_that_holds_something_already_is_not_synced_from_above(tmp_path, synced):
     (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "other").touch()
     LocalStore().put(tmp_path / "a" / "b" / "file", b"data")
     assert tmp_path / "a" / "b" in synced
     assert not {tmp_path, tmp_path / "a"} & synced
+
+
+@pytest.mark.parametrize("call", ["put", "put_if_absent"])
+def test_a_folder_whose_maker_died_before_its_name_was_durable_is_synced_from_above(
+    tmp_path, synced, call
+):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    getattr(LocalStore(), call)(tmp_path / "a" / "b" / "file", b"data")
+    assert tmp_path / "a" in synced
+
+
+def test_the_storage_folder_is_durable_once_it_is_locked(tmp_path, synced):
+    with update_lock(tmp_path / "deep" / "storage" / "update.lock"):
+        assert {tmp_path, tmp_path / "deep"} <= synced
+    assert (tmp_path / "deep" / "storage").stat().st_mode & 0o777 == 0o700
 
 
 def test_data_files_are_durable_with_each_partition_folder_made_for_them(tmp_path, synced):
