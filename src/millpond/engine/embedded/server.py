@@ -47,7 +47,9 @@ _ONE_PORT = {"SAIL_MODE": "local"}
 _FILES = "SAIL_RUNTIME__TEMPORARY_FILES__PATHS"
 # What it says then.
 _NO_FOLDER = "(os error 2)"
-# A question that opens a session: of which version of Spark it is.
+# A question that opens no session: whether the server is well.
+_HEALTH = "/grpc.health.v1.Health/Check"
+# One that does: of which version of Spark it is.
 _ANALYZE = "/spark.connect.SparkConnectService/AnalyzePlan"
 _SPARK_VERSION = b"\x52\x00"
 _ANSWER_S = 30.0
@@ -101,13 +103,15 @@ class Server:
 
     def stop(self) -> None:
         self._channel.close()
-        self._sail.stop()
-        if self._holder is not None:
-            self._holder.close()
-        self._remove_folder()
+        try:
+            self._sail.stop()
+        finally:
+            if self._holder is not None:
+                self._holder.close()
+            self._remove_folder()
 
     def _close_door(self) -> None:
-        self._check_no_session()
+        self._connect()
         try:
             self._holder = close_door(self._address)
             had_strangers = show_out_strangers(self._address)
@@ -119,24 +123,35 @@ class Server:
         while time.monotonic() < settled:
             self._check_no_session()
 
+    def _connect(self) -> None:
+        import grpc
+
+        try:
+            self._channel.unary_unary(_HEALTH)(b"", timeout=_ANSWER_S, wait_for_ready=True)
+        except grpc.RpcError as error:
+            raise EngineStartError.from_answer(_problem(error)) from error
+
     def _check_no_session(self) -> None:
-        """Connect if need be, ask for a session, and raise unless it is refused."""
+        """Ask for a session, and raise unless it is refused."""
         import grpc
 
         session = str(uuid.uuid4()).encode()
         message = b"".join((b"\x0a", bytes([len(session)]), session, _SPARK_VERSION))
         ask = self._channel.unary_unary(_ANALYZE)
         try:
-            ask(message, timeout=_ANSWER_S, wait_for_ready=True)
+            ask(message, timeout=_ANSWER_S)
         except grpc.RpcError as error:
-            problem = f"{error.code().name}: {error.details()}"
-            if _NO_FOLDER not in problem:
-                raise EngineStartError.from_answer(problem) from error
+            if _NO_FOLDER not in error.details():
+                raise EngineStartError.from_answer(_problem(error)) from error
         else:
             raise EngineStartError.from_early_session()
 
     def _remove_folder(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _problem(error: Any) -> str:
+    return f"{error.code().name}: {error.details()}"
 
 
 def _started() -> Any:
