@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import grpc
 import pytest
 
 from millpond.engine.embedded import EmbeddedEngine
@@ -109,6 +110,8 @@ def test_a_lost_connection_and_a_server_started_anew_are_told_apart(
         with pytest.raises(SparkConnectionLostError, match="run the update again"):
             engine.rows("SELECT 1")
         lone_spark_server.start()
+        # Until it tries again, the channel answers with its last failure.
+        grpc.channel_ready_future(session.client._channel).result(timeout=60)
         with (
             pytest.raises(SparkServerRestartedError, match="run the update again"),
             connected(lone_spark_server.url),
