@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from millpond.errors.runner import StorageNotWritableError, UpdateInProgressError
-from millpond.storage import LocalStore
+from millpond.storage import ROOT_MODE, LocalStore
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def update_lock(path: Path) -> Iterator[None]:
         StorageNotWritableError: The folder can't be made or written.
     """
     try:
-        LocalStore().make_folder(path.parent, mode=0o700)
+        LocalStore().make_folder(path.parent, mode=ROOT_MODE)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StorageNotWritableError.from_error(str(path.parent), error) from error

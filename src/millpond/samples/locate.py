@@ -13,7 +13,7 @@ from millpond.errors.samples import SampleTableNotFoundError
 from millpond.names import path_segment
 from millpond.options import SAMPLES_SCALE, SAMPLES_SLICES
 from millpond.samples.wanderbricks.tables import GROWING_TABLES, TABLES
-from millpond.storage import Layout
+from millpond.storage import ROOT_MODE, Layout, LocalStore
 
 CATALOG = "samples"
 SCHEMA = "wanderbricks"
@@ -59,6 +59,7 @@ def locate(
     if not holds_slice(folder, slices):
         from millpond.samples.folder import bring_up_to
 
+        LocalStore().make_folder(layout.root, mode=ROOT_MODE)
         bring_up_to(folder, table, bookings=bookings, slices=slices, lock=layout.samples / "lock")
     return folder
 

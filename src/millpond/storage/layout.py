@@ -8,6 +8,10 @@ from pathlib import Path
 
 from millpond.names import MAX_PART_BYTES, TableName, path_segment
 
+# The folder is its owner's alone where millpond makes it; one that is there keeps its mode, and
+# what is made below has that of the process.
+ROOT_MODE = 0o700
+
 
 @dataclass(frozen=True)
 class Layout:
