@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from millpond.events import FlowStatus
-from tests.conformance.stories import story
+from tests.conformance.stories import FullRefresh, story
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -124,3 +124,25 @@ def test_a_failed_flow_skips_its_readers_and_no_others(folder):
         "other": FlowStatus.COMPLETED,
     }
     assert folder.rows("other") == [(2,)]
+
+
+@story
+def test_a_table_that_another_program_made_keeps_its_rows(folder):
+    folder.write(
+        "p.sql",
+        """
+        CREATE MATERIALIZED VIEW theirs AS SELECT k FROM theirs_in;
+        CREATE STREAMING TABLE also_theirs AS SELECT k FROM STREAM(theirs_in);
+        """,
+    )
+    folder.feed("theirs_in", [{"k": 1}])
+    for table in ("theirs", "also_theirs"):
+        folder.feed(table, [{"k": 9}])
+    first = yield
+    second = yield FullRefresh("theirs")
+    for ended in (first, second):
+        assert ended.error("theirs").error_class == "TABLE_NOT_FROM_PIPELINE"
+    ended = yield
+    assert ended.error("also_theirs").error_class == "TABLE_NOT_FROM_PIPELINE"
+    for table in ("theirs", "also_theirs"):
+        assert folder.rows(table) == [(9,)]

@@ -106,6 +106,22 @@ class TableSchemaChangedError(MillpondError, ValueError):
         )
 
 
+class TableNotFromPipelineError(MillpondError, RuntimeError):
+    """A dataset has the name of a table that other programs made."""
+
+    error_class = "TABLE_NOT_FROM_PIPELINE"
+    sqlstate = "42P07"
+
+    @classmethod
+    def from_table(cls, name: str, *, where: SourceLocation) -> Self:
+        return cls(
+            f"{name} is there already, and was not made by a pipeline: an update would change or "
+            f"remove rows that are not its own.",
+            where=where,
+            hint="give the dataset another name; or drop the table, if its rows are not needed",
+        )
+
+
 class TableReplacedError(MillpondError, RuntimeError):
     """A table was of another kind, materialized view or streaming table, in earlier updates."""
 

@@ -18,7 +18,11 @@ from millpond.errors.replace_using import (
     ReplaceUsingKeyDriftError,
     ReplaceUsingSequenceTypeDriftError,
 )
-from millpond.errors.runner import TableReplacedError, TableSchemaChangedError
+from millpond.errors.runner import (
+    TableNotFromPipelineError,
+    TableReplacedError,
+    TableSchemaChangedError,
+)
 from millpond.graph import ResolvedDataset, ResolvedFlow
 
 if TYPE_CHECKING:
@@ -82,14 +86,26 @@ def defined_properties(
     return found
 
 
+def check_owner(dataset: ResolvedDataset, properties: Mapping[str, str]) -> None:
+    """Raise where the table was not made by a pipeline, so its rows are somebody else's.
+
+    Raises:
+        TableNotFromPipelineError: It was not.
+    """
+    if KIND_PROPERTY not in properties:
+        raise TableNotFromPipelineError.from_table(
+            str(dataset.name), where=dataset.dataset.location
+        )
+
+
 def check_kind(dataset: ResolvedDataset, properties: Mapping[str, str]) -> None:
     """Raise where the table was made for a dataset of another kind.
 
     Raises:
         TableReplacedError: It was.
     """
-    before = properties.get(KIND_PROPERTY)
-    if before is not None and before != dataset.dataset.kind:
+    before = properties[KIND_PROPERTY]
+    if before != dataset.dataset.kind:
         raise TableReplacedError.from_kind(
             str(dataset.name),
             before=before,

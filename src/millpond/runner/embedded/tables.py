@@ -23,6 +23,7 @@ from millpond.runner.table_properties import (
     app_id,
     check_drift,
     check_kind,
+    check_owner,
     checkpoints_of,
     defined_properties,
     is_partitioned_otherwise,
@@ -101,6 +102,7 @@ def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
     """Clear a table and point its flows to new, empty checkpoints."""
     transaction = table.begin()
     current = transaction.snapshot.metadata
+    check_owner(dataset, current.configuration)
     metadata = replace(
         _new_metadata(dataset), id=current.id, created_time_ms=current.created_time_ms
     )
@@ -115,6 +117,7 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     transaction = table.begin()
     current = transaction.snapshot.metadata
     properties = current.configuration
+    check_owner(dataset, properties)
     check_kind(dataset, properties)
     if is_partitioned_otherwise(dataset, current.partition_columns):
         return _reset(dataset, table)

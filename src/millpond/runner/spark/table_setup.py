@@ -31,6 +31,7 @@ from millpond.runner.table_properties import (
     app_id,
     check_drift,
     check_kind,
+    check_owner,
     checkpoints_of,
     defined_properties,
     is_partitioned_otherwise,
@@ -81,10 +82,12 @@ def set_up(
         if table.exists():
             raise TableNotDeltaError.from_table(str(dataset.name), where=dataset.dataset.location)
         setup.create()
-    elif reset:
-        setup.replace(detail)
     else:
-        setup.evolve(detail)
+        check_owner(dataset, detail.properties)
+        if reset:
+            setup.replace(detail)
+        else:
+            setup.evolve(detail)
     # Of two updates that set a table up at once, one has named its checkpoints last.
     return ReadyTable(table, checkpoints_of(dataset, table.properties(), prefix=SPARK_PREFIX))
 
