@@ -8,6 +8,8 @@ stacks from the first server of a process, which may be one that a test reads ta
 import os
 import sys
 
+import pytest
+
 from millpond.engine.embedded.server import STACK_SIZE
 from tests.spark.fixtures import lone_spark_server, shared_spark, spark_server
 
@@ -18,3 +20,16 @@ if not hasattr(_main, "__file__"):
     _main.__file__ = __file__
 
 os.environ.update(STACK_SIZE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that ask the Spark server come first, so that one worker runs them and none waits.
+
+    They take turns at the server, and stories share their updates.
+    """
+    items.sort(key=_is_embedded)
+
+
+def _is_embedded(item: pytest.Item) -> bool:
+    engine = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+    return engine != "spark" and "shared_spark" not in item.fixturenames

@@ -16,7 +16,7 @@ from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
 from tests.spark.test_takeover import COPIES, PRICES, on_spark, send, update
 
-ROWS = 40
+ROWS = 16
 CLIENT = """\
 import sys
 from pathlib import Path
