@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def dry_run(
     *,
     spec: Path | None,
     engine: str | None,
-    conf: tuple[tuple[str, str], ...],
+    conf: Mapping[str, str],
     output_format: str,
 ) -> None:
     """Find every problem that shows without reading data.

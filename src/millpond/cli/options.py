@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,6 +14,7 @@ import click
 from millpond.cli.settings import ExitCode, ReportedError, Settings
 from millpond.errors import MillpondError
 from millpond.options import ENGINE
+from millpond.redaction import without_credentials
 
 if TYPE_CHECKING:
     from millpond.runner import Project
@@ -38,18 +39,34 @@ class NameList(click.ParamType[tuple[str, ...]]):
         return names
 
 
-class Setting(click.ParamType[tuple[str, str]]):
-    """One configuration value, `key=value`."""
+class ConfigurationValues(click.ParamType[Mapping[str, str]]):
+    """One configuration value, `key=value`, or all those of a file, `@file`."""
 
-    name = "key=value"
+    name = "key=value|@file"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        key, equals, setting = str(value).partition("=")
+    ) -> Mapping[str, str]:
+        text = str(value)
+        if text.startswith("@"):
+            return self._of_file(Path(text[1:]), param, ctx)
+        key, equals, setting = text.partition("=")
         if not equals or not key.strip():
-            self.fail(f"{value!r} is not of the form key=value", param, ctx)
-        return key.strip(), setting
+            shown = without_credentials(repr(text))
+            self.fail(f"{shown} is not of the form key=value or @file", param, ctx)
+        return {key.strip(): setting}
+
+    def _of_file(
+        self, path: Path, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Mapping[str, str]:
+        from millpond.project import load_configuration
+
+        if not path.exists():
+            self.fail(f"there is no file {path}", param, ctx)
+        try:
+            return load_configuration(path)
+        except MillpondError as error:
+            raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
 
 
 def spec_option(command: Command) -> Command:
@@ -66,10 +83,19 @@ def conf_option(command: Command) -> Command:
     """`--conf`, for commands that evaluate the pipeline's source files."""
     return click.option(
         "--conf",
-        type=Setting(),
+        type=ConfigurationValues(),
         multiple=True,
-        help="Set a configuration value, over the spec's own. May be given several times.",
+        callback=_merged,
+        help="Set a configuration value, over the spec's own, or those of a YAML file: @FILE. May "
+        "be given several times.",
     )(command)
+
+
+def _merged(
+    _ctx: click.Context, _param: click.Parameter, values: Sequence[Mapping[str, str]]
+) -> dict[str, str]:
+    """One configuration of all that was given; what comes later goes first."""
+    return {key: value for configuration in values for key, value in configuration.items()}
 
 
 def engine_option(command: Command) -> Command:
@@ -110,12 +136,14 @@ def prints_aside() -> AbstractContextManager[object]:
 
 
 def open_project(
-    spec: Path | None, conf: tuple[tuple[str, str], ...] = (), *, engine: str | None = None
+    spec: Path | None, conf: Mapping[str, str] | None = None, *, engine: str | None = None
 ) -> Project:
     """Open the pipeline that the options name; a spec that is wrong is a wrong call."""
     from millpond.runner import Project
 
-    chosen = dict(conf) if engine is None else {**dict(conf), ENGINE.key: engine}
+    chosen = dict(conf or {})
+    if engine is not None:
+        chosen[ENGINE.key] = engine
     settings = click.get_current_context().ensure_object(Settings)
     settings.redactor.learn(chosen)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def query(
     *,
     spec: Path | None,
     engine: str | None,
-    conf: tuple[tuple[str, str], ...],
+    conf: Mapping[str, str],
     output_format: str,
     limit: int | None,
 ) -> None:

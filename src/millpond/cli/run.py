@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,7 @@ def run(
     full_refresh: tuple[tuple[str, ...], ...],
     full_refresh_all: bool,
     engine: str | None,
-    conf: tuple[tuple[str, str], ...],
+    conf: Mapping[str, str],
 ) -> None:
     """Run one update of the pipeline.
 

@@ -23,6 +23,7 @@ from millpond.errors.project import (
 from millpond.names import DEFAULT_CATALOG, DEFAULT_SCHEMA, split_name
 from millpond.options import check_option
 from millpond.project.spec_document import SpecDocument
+from millpond.redaction import is_secret
 
 SPEC_FILES = ("spark-pipeline.yml", "spark-pipeline.yaml")
 FIELDS = ("name", "storage", "catalog", "database", "schema", "configuration", "libraries")
@@ -112,6 +113,20 @@ def load_spec(path: Path) -> Spec:
     )
 
 
+def load_configuration(path: Path) -> dict[str, str]:
+    """Read settings from a file of their own, written as below `configuration` in a spec.
+
+    Raises:
+        SpecNotFoundError: There is no such file.
+        SpecUnreadableError: It is not YAML.
+        SpecFieldError: A value is no string, or a key is there twice.
+        UnknownOptionError: A `millpond.*` setting does not exist.
+        InvalidOptionError: A `millpond.*` setting has a wrong value.
+    """
+    document = SpecDocument.read(path, file=str(path))
+    return _configuration(document, document.root)
+
+
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
@@ -188,7 +203,7 @@ def _identifier(
 def _configuration(document: SpecDocument, node: yaml.Node | None) -> dict[str, str]:
     fields = document.fields(node, place="configuration")
     configuration = {
-        key: document.text(value, place=f"configuration value {key}")
+        key: document.text(value, place=f"configuration value {key}", hidden=is_secret(key))
         for key, value in fields.items()
     }
     for key in configuration:

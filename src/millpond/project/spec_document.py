@@ -15,6 +15,7 @@ import yaml
 
 from millpond.errors import SourceLocation
 from millpond.errors.project import SpecFieldError, SpecNotFoundError, SpecUnreadableError
+from millpond.redaction import REDACTED
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
@@ -148,25 +149,31 @@ class SpecDocument:
             raise self.type_error(node, place, "a list")
         return list(node.value)
 
-    def text(self, node: yaml.Node, *, place: str) -> str:
+    def text(self, node: yaml.Node, *, place: str, hidden: bool = False) -> str:
         """The value of a string.
+
+        Args:
+            hidden: Whether no message may show it.
 
         Raises:
             SpecFieldError: It is no string; text that YAML takes for a number needs quotes.
         """
         if node.tag != _TEXT or not isinstance(node, yaml.ScalarNode):
-            raise self.type_error(node, place, "a string")
+            raise self.type_error(node, place, "a string", hidden=hidden)
         return str(node.value)
 
     def is_empty(self, node: yaml.Node | None) -> bool:
         return node is None or node.tag == _NULL
 
-    def type_error(self, node: yaml.Node, place: str, expected: str) -> SpecFieldError:
+    def type_error(
+        self, node: yaml.Node, place: str, expected: str, *, hidden: bool = False
+    ) -> SpecFieldError:
         actual = _KINDS.get(node.tag, f"of the type {node.tag}")
         hint = None
         if isinstance(node, yaml.ScalarNode) and expected == "a string":
-            actual = f"{node.value} ({actual})" if node.value else actual
-            hint = f'put it in quotes: "{node.value}"'
+            shown = REDACTED if hidden else node.value
+            actual = f"{shown} ({actual})" if node.value else actual
+            hint = f'put it in quotes: "{shown}"'
         return SpecFieldError.from_type(
             place, expected=expected, actual=actual, where=self.where(node), hint=hint
         )

@@ -14,12 +14,10 @@ from typing import Self
 
 from millpond.errors import SourceLocation
 from millpond.errors.sources import InvalidSourceOptionError, UnsupportedSourceOptionError
+from millpond.redaction import REDACTED, is_secret
 
 PREFIX = "kafka."
 SERVERS = "bootstrap.servers"
-
-_SECRET = re.compile(r"password|passwd|secret|token|credential|jaas|assertion|\.pem$|\.key$")
-_REDACTED = "[REDACTED]"
 
 _OFFSETS = "leave it out: offsets are kept in the flow's checkpoint, and none are committed"
 _BYTES = "leave it out: keys and values are BINARY, to be cast or decoded in the query"
@@ -107,10 +105,10 @@ class ClientProperties:
         secrets = {
             value
             for name, value in self.values.items()
-            if value and (_SECRET.search(name) or _SECRET.search(self.origins[name]))
+            if value and (is_secret(name) or is_secret(self.origins[name]))
         }
         for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, _REDACTED)
+            text = text.replace(secret, REDACTED)
         return text
 
 
@@ -164,7 +162,7 @@ def _login(text: str, *, where: SourceLocation | None) -> dict[str, str]:
     if found is None:
         raise InvalidSourceOptionError.from_value(
             option,
-            _REDACTED,
+            REDACTED,
             must_be="a login module, 'required', its settings and a semicolon",
             where=where,
         )

@@ -13,6 +13,7 @@ from millpond.errors.spark import (
     SparkVersionNotSupportedError,
 )
 from millpond.options import SPARK_URL
+from millpond.redaction import without_credentials
 
 OLDEST_VERSION = (4, 1)
 ANSWER_S = 15.0
@@ -61,7 +62,8 @@ def check_answers(url: str) -> None:
             socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_S).close()
         channel = builder.toChannel()
     except (PySparkException, OSError, OverflowError) as error:
-        raise SparkServerUnreachableError.from_url(shown(url), str(error)) from error
+        reason = without_credentials(str(error))
+        raise SparkServerUnreachableError.from_url(shown(url), reason) from error
     try:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
     except grpc.FutureTimeoutError as error:
