@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SPARK := .build/spark/venv
+AUDIT := .build/audit
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit docs spark-answers spark-conformance spark spark-stop spark-ready bench format lock clean
+.PHONY: help setup demo test check unit docs spark-answers spark-conformance spark spark-stop spark-ready bench format lock audit clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -31,6 +32,10 @@ $(READY): pyproject.toml requirements/lock.txt
 
 $(SPARK)/.ready: requirements/spark.txt
 	$(call environment,$(SPARK),requirements/spark.txt)
+	@touch $@
+
+$(AUDIT)/.ready: requirements/audit.txt
+	$(call environment,$(AUDIT),requirements/audit.txt)
 	@touch $@
 
 setup: $(READY)  ## Install millpond and its development tools into .venv.
@@ -78,10 +83,13 @@ format: $(READY)  ## Format the code and apply the linter's safe fixes.
 
 lock: $(READY)  ## Write requirements/*.txt anew from the *.in beside them.
 	$(BIN)/python -m pip install --quiet pip-tools
-	for name in lock spark; do $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
+	for name in lock spark audit; do $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
 	  --allow-unsafe --strip-extras --no-header \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --output-file requirements/$$name.txt requirements/$$name.in || exit 1; done
+
+audit: $(AUDIT)/.ready  ## Look for known holes in the locked packages; needs the network.
+	@$(PYTHON) scripts/audit.py $(AUDIT)/bin/pip-audit requirements/lock.txt requirements/spark.txt
 
 clean:  ## Remove everything that the other targets made.
 	@$(PYTHON) scripts/spark/server.py stop
