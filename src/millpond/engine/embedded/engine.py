@@ -57,8 +57,10 @@ class EmbeddedEngine(ConnectEngine):
         self._server = _started_beside(_import_connect)
         atexit.register(self.close)
         from millpond.engine.embedded.inputs import Inputs
+        from millpond.engine.embedded.prepared import PreparedQueries
 
         self._inputs = Inputs()
+        self._prepared = PreparedQueries()
         try:
             super().__init__(
                 self._server.connection(),
@@ -125,7 +127,7 @@ class EmbeddedEngine(ConnectEngine):
         Raises:
             MillpondError: The plan can't be analysed, or fails while it runs.
         """
-        from millpond.engine.embedded.staging import stage
+        from millpond.engine.embedded.staging import Staging, stage, staging
 
         own = own_plan(plan)
         if not expectations and sequence_by is None:
@@ -133,22 +135,25 @@ class EmbeddedEngine(ConnectEngine):
             if there is not None:
                 return there
         client = self.client(spark_conf)
-        root = self.bound(own, binder)
-        if state is not None:
-            from millpond.engine.embedded.stateful.execution import Batch
-            from millpond.engine.embedded.stateful.operations import resolved
 
-            root, _ = resolved(
-                own, root, client, batch=Batch(state, folder.with_name(f"{folder.name}-state"))
+        def analysed(binder: Binder) -> Staging:
+            root = self.bound(own, binder)
+            if state is not None:
+                from millpond.engine.embedded.stateful.execution import Batch
+                from millpond.engine.embedded.stateful.operations import resolved
+
+                files = folder.with_name(f"{folder.name}-state")
+                root, _ = resolved(own, root, client, batch=Batch(state, files))
+            return staging(
+                own, root, client=client, expectations=expectations, sequence_by=sequence_by
             )
-        return stage(
-            own,
-            root,
-            client=client,
-            folder=folder,
-            expectations=expectations,
-            sequence_by=sequence_by,
-        )
+
+        if state is not None:
+            # Operators with state are computed as the query is analysed.
+            return stage(own, analysed(binder), client=client, folder=folder)
+        parts = (own, client, sequence_by, *expectations)
+        with self._prepared.staging(parts, binder, analysed, client=client) as found:
+            return stage(own, found, client=client, folder=folder)
 
     def close(self) -> None:
         """End all sessions and the server. Closing twice is as good as once."""
@@ -159,6 +164,7 @@ class EmbeddedEngine(ConnectEngine):
         super().close()
         self._server.stop()
         self._inputs.close()
+        self._prepared.close()
 
 
 def _import_connect() -> None:

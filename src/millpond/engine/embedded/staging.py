@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +27,37 @@ from millpond.engine.protocol import SEQUENCE_COLUMN, StagedBatch
 _COMPRESSION = "snappy"
 
 
-def stage(
+@dataclass(frozen=True)
+class Staging:
+    """What to write for a batch.
+
+    Attributes:
+        relation: Gives the rows, with helper columns.
+        schema: The query's own columns.
+        sequence_type: Spark type of `SEQUENCE_COLUMN`, where there is one.
+    """
+
+    relation: Any
+    schema: StructType
+    sequence_type: object | None
+    expectations: tuple[Expectation, ...]
+
+
+def staging(
     plan: ConnectPlan,
     root: Any,
     *,
     client: Any,
-    folder: Path,
     expectations: Sequence[Expectation],
     sequence_by: Any | None,
-) -> StagedBatch:
-    """Write the rows of a bound plan below `folder`.
+) -> Staging:
+    """Analyse a bound plan, and add the helper columns of a batch.
 
     Args:
         root: `plan`, bound.
 
     Raises:
-        MillpondError: The plan can't be analysed, or fails while it runs.
+        MillpondError: The plan can't be analysed.
     """
     with analysing(plan):
         schema = client.schema(proto.Plan(root=root))
@@ -54,13 +70,23 @@ def stage(
     staged = with_helper_columns(root, expectations=expectations, sequence=sequence)
     with analysing(plan):
         staged_schema = client.schema(proto.Plan(root=staged)) if staged is not root else schema
+    sequence_type = _type_of(staged_schema, SEQUENCE_COLUMN) if sequence_by is not None else None
+    return Staging(staged, schema, sequence_type, tuple(expectations))
+
+
+def stage(plan: ConnectPlan, found: Staging, *, client: Any, folder: Path) -> StagedBatch:
+    """Write the rows below `folder`.
+
+    Raises:
+        MillpondError: The plan fails while it runs.
+    """
     with running(plan):
-        client.execute_command(write_parquet(staged, folder))
+        client.execute_command(write_parquet(found.relation, folder))
     return StagedBatch(
         files=tuple(sorted(folder.glob("**/*.parquet"))),
-        schema=schema,
-        sequence_type=_type_of(staged_schema, SEQUENCE_COLUMN) if sequence_by is not None else None,
-        expectations=tuple(expectations),
+        schema=found.schema,
+        sequence_type=found.sequence_type,
+        expectations=found.expectations,
     )
 
 

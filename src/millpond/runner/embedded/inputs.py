@@ -114,6 +114,6 @@ def table_input(path: Path, read: TableRead, *, folder: Path, store: Store) -> I
     table = Table(path, store)
     snapshot = table.snapshot_at(int(asked)) if asked.isdecimal() else table.snapshot()
     if not snapshot.has_misleading_bounds:
-        return DeltaInput(str(path), int(asked) if asked.isdecimal() else None)
+        return DeltaInput(str(path), snapshot.version)
     files = tuple(snapshot.files.values())
     return rows_input(snapshot, [files], folder=folder / uuid.uuid4().hex, store=store)
