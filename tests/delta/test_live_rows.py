@@ -159,8 +159,8 @@ def test_folders_of_any_name_can_be_read_and_written(tmp_path, name):
     table = create(tmp_path / name / "t", KEY_VALUE, checkpointInterval="1")
     append(table, "SELECT range AS k, 'a' AS v FROM range(3)")
     delete_where(table, "k = 1")
-    # delta-rs can't find its way into a folder with a percent sign; the table works without.
-    assert (f"{2:020}.checkpoint.parquet" in log_files(table)) is ("%" not in name)
+    # delta-rs can't find its way into a folder with a percent sign; it works beside the table.
+    assert f"{2:020}.checkpoint.parquet" in log_files(table)
     assert sorted_rows(rows(Table(table.path).snapshot())) == [(0, "a"), (2, "a")]
 
 

@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 
 from millpond.delta import Table
 from millpond.errors.delta import CommitsExpiredError, CorruptLogError, UnsupportedTableFeatureError
+from millpond.storage import LocalStore
 from tests.delta.tables import append, create, delete, delete_where, entry, rows, sorted_rows, write
 from tests.readers import READERS
 
@@ -68,6 +69,16 @@ def test_a_gap_in_the_log_is_an_error(table):
     entry(table, 1).unlink()
     with pytest.raises(CorruptLogError, match="not complete"):
         Table(table.path).snapshot()
+
+
+def test_an_entry_that_came_up_while_the_log_was_listed_is_not_missed(table):
+    """A listing may have a later name and lack an earlier one, as directories may be searched."""
+
+    class Overtaken(LocalStore):
+        def list(self, folder):
+            return [name for name in super().list(folder) if name != f"{2:020}.json"]
+
+    assert Table(table.path, Overtaken()).snapshot().version == table.snapshot().version
 
 
 def test_a_log_without_metadata_is_an_error(table):

@@ -8,13 +8,15 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
-from millpond.delta.log import LOG_FOLDER, Checkpoint, parse_actions
+from millpond.delta.log import LOG_FOLDER, Checkpoint, entry_path, list_log, parse_actions
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
 from millpond.errors.delta import CorruptLogError
@@ -22,6 +24,8 @@ from millpond.storage import Store
 
 DEFAULT_INTERVAL = 10
 _ACTIONS = ("protocol", "metaData", "txn", "add", "sidecar")
+_SIDECARS = "_sidecars"
+_LAST_CHECKPOINT = "_last_checkpoint"
 _MAPS = {"configuration", "options", "partitionValues", "tags"}
 _log = logging.getLogger(__name__)
 
@@ -43,7 +47,7 @@ def read_checkpoint(
                 continue
             # Only the file's name counts: sidecars always lie in the log's own folder of them.
             sidecar_name = unquote(sidecar["path"]).rsplit("/", 1)[-1]
-            yield from _read_file(folder / LOG_FOLDER / "_sidecars" / sidecar_name, store)
+            yield from _read_file(folder / LOG_FOLDER / _SIDECARS / sidecar_name, store)
 
 
 def _read_file(path: Path, store: Store) -> Iterator[Mapping[str, Any]]:
@@ -103,16 +107,55 @@ def _stats_json(value: Any) -> Any:
     return str(value)
 
 
-def write_checkpoint(snapshot: Snapshot) -> bool:
-    """Have delta-rs write a checkpoint of the table's newest version; say whether it did."""
+def write_checkpoint(snapshot: Snapshot, store: Store) -> bool:
+    """Have delta-rs write a checkpoint of a version; say whether there is one now.
+
+    It works beside the table, over links to the log. What it writes is not durable, and a loss of
+    power would leave half a checkpoint under its full name, at which other readers fail.
+    """
+    log = snapshot.path.absolute() / LOG_FOLDER
     try:
         from deltalake import DeltaTable
 
-        DeltaTable(snapshot.path.absolute().as_uri()).create_checkpoint()
+        with TemporaryDirectory(prefix="millpond-checkpoint-") as folder:
+            beside = Path(folder) / LOG_FOLDER
+            _link_log(snapshot, log, beside, store)
+            DeltaTable(Path(folder).as_uri()).create_checkpoint()
+            _take_over(beside, log, store)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong, the commit itself stands
         _log.warning("no checkpoint of %s was written: %s", snapshot.path, error)
         return False
     return True
+
+
+def _link_log(snapshot: Snapshot, log: Path, beside: Path, store: Store) -> None:
+    """Link what makes the version: the newest checkpoint before it, and the entries since."""
+    listing = list_log(snapshot.path, store)
+    bases = [c for c in listing.checkpoints if c.version < snapshot.version]
+    names: list[str] = []
+    first = 0
+    if bases:
+        names += bases[-1].names
+        names += [f"{_SIDECARS}/{name}" for name in store.list(log / _SIDECARS)]
+        first = bases[-1].version + 1
+    names += [
+        entry_path(snapshot.path, version).name for version in range(first, snapshot.version + 1)
+    ]
+    (beside / _SIDECARS).mkdir(parents=True)
+    for name in names:
+        (beside / name).symlink_to(log / name)
+
+
+def _take_over(beside: Path, log: Path, store: Store) -> None:
+    """Put what was written into the log; what says that it is there comes last."""
+    written = [path for path in beside.rglob("*") if path.is_file() and not path.is_symlink()]
+    for path in sorted(written, key=lambda path: path.name == _LAST_CHECKPOINT):
+        place = log / path.relative_to(beside)
+        if path.name == _LAST_CHECKPOINT:
+            store.put(place, path.read_bytes())
+        else:
+            with suppress(FileExistsError):
+                store.put_if_absent(place, path.read_bytes())
 
 
 def is_due(snapshot: Snapshot) -> bool:

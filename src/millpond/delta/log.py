@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ LOG_FOLDER = "_delta_log"
 # under the same version means that the table was replaced.
 EntryIdentity = tuple[int, int, int]
 
+# So many entries may come up while a folder is listed; where more lack, they are not there.
+_MAX_MISSED = 1000
 _ENTRY = re.compile(r"(\d{20})\.json\Z")
 _CHECKPOINT = re.compile(
     r"(\d{20})\.checkpoint"
@@ -75,10 +78,26 @@ def list_log(folder: Path, store: Store) -> LogListing:
     for (version, count), names in parts.items():
         if len(names) == count:
             checkpoints.setdefault(version, Checkpoint(version, tuple(names)))
+    entries += _missed(folder, entries, newest_checkpoint=max(checkpoints, default=0), store=store)
     return LogListing(
         entries=tuple(sorted(entries)),
         checkpoints=tuple(checkpoints[version] for version in sorted(checkpoints)),
     )
+
+
+def _missed(folder: Path, entries: list[int], *, newest_checkpoint: int, store: Store) -> list[int]:
+    """Entries that are there and were not listed.
+
+    A listing may have a name that came up while it was made, and lack one that came up before.
+    """
+    relevant = sorted(version for version in entries if version >= newest_checkpoint)
+    return [
+        version
+        for before, after in pairwise(relevant)
+        if after - before <= _MAX_MISSED
+        for version in range(before + 1, after)
+        if store.exists(entry_path(folder, version))
+    ]
 
 
 def read_commit(folder: Path, version: int, store: Store) -> Commit:

@@ -19,6 +19,7 @@ from millpond.delta.features import (
 from millpond.delta.log import (
     LOG_FOLDER,
     Checkpoint,
+    EntryIdentity,
     LogListing,
     entry_identity,
     entry_path,
@@ -72,6 +73,7 @@ class Table:
         self.store: Store = store if store is not None else LocalStore()
         self._lock = threading.RLock()
         self._newest: Snapshot | None = None
+        self._durable: EntryIdentity | None = None
 
     def exists(self) -> bool:
         """Whether there is a table, which may or may not be readable."""
@@ -95,6 +97,19 @@ class Table:
             while self.store.exists(entry_path(self.path, newest.version + 1)):
                 newest = self._advance(newest)
             self._newest = newest
+            return newest
+
+    def durable_snapshot(self) -> Snapshot:
+        """Return the newest state, durable: for work that must not outlive what it rests on.
+
+        An entry can be read before its name is durable, as long as its writer is at it, and for
+        good if its writer died.
+        """
+        with self._lock:
+            newest = self.snapshot()
+            if newest.entry_identity is None or newest.entry_identity != self._durable:
+                self.store.sync([self.path / LOG_FOLDER])
+                self._durable = newest.entry_identity
             return newest
 
     def snapshot_at(self, version: int) -> Snapshot:
@@ -175,15 +190,16 @@ class Table:
         Raises:
             UnsupportedTableFeatureError: The table needs a writer that can do more.
         """
-        snapshot = self.snapshot()
+        snapshot = self.durable_snapshot()
         check_writable(self.path, snapshot.protocol, snapshot.metadata)
         return Transaction(self, snapshot)
 
     def publish(self, snapshot: Snapshot) -> Snapshot:
-        """Take over a state that a commit of this process made, unless a newer one is known."""
+        """Take over a state that a commit made durable, unless a newer one is known."""
         with self._lock:
             if self._newest is None or self._newest.version < snapshot.version:
                 self._newest = snapshot
+                self._durable = snapshot.entry_identity
         return snapshot
 
     def is_unreplaced(self, snapshot: Snapshot) -> bool:

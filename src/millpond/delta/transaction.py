@@ -129,7 +129,7 @@ class Transaction:
         commit = as_read_back(commit, identity)
         snapshot = self._table.publish(advance(self.snapshot, commit, identity))
         if is_due(snapshot):
-            write_checkpoint(snapshot)
+            write_checkpoint(snapshot, self._table.store)
         return snapshot
 
     def discard(self) -> None:

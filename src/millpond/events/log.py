@@ -62,6 +62,8 @@ class EventLog:
         Raises:
             EventLogWriteError: That failed. The events stay pending.
         """
+        import duckdb
+
         try:
             table = self._table
             moved = table.last_moved()
@@ -73,7 +75,7 @@ class EventLog:
                 table.add(events, moved=files[-1][0])
             for _, path in files:
                 self._store.remove(path)
-        except (OSError, MillpondError) as error:
+        except (OSError, MillpondError, duckdb.IOException) as error:
             raise EventLogWriteError.from_error(str(self.folder), error) from error
         self._own_file = None
 

@@ -199,11 +199,25 @@ class _Update:
             # update died before the stream's own table was cleared, too.
             for dataset in reversed(tables):
                 if dataset.key in selection.reset:
-                    self._set_up(dataset, runtime, reset=True)
+                    self._reset(dataset, tables, runtime)
         self.recorder.update_progress(UpdateState.SETTING_UP_TABLES)
         for dataset in tables:
             if dataset.key in selection.refresh - selection.reset:
                 self._set_up(dataset, runtime, reset=False)
+
+    def _reset(
+        self, dataset: ResolvedDataset, tables: Sequence[ResolvedDataset], runtime: Runtime
+    ) -> None:
+        """Clear a table, unless that of a reader could not be cleared: its stream would be lost."""
+        uncleared = (table for table in tables if table.key in self.failed_tables)
+        for reader in uncleared:
+            if any(dataset.key in flow.upstream for flow in reader.flows):
+                self.failed_tables.add(dataset.key)
+                reason = f"{reader.name}, which reads it, could not be cleared"
+                for flow in dataset.flows:
+                    self._end(Task(flow, dataset), FlowStatus.SKIPPED, reason=reason)
+                return
+        self._set_up(dataset, runtime, reset=True)
 
     def _set_up(self, dataset: ResolvedDataset, runtime: Runtime, *, reset: bool) -> None:
         try:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from pathlib import Path
+
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
 
 
 class Disk:
@@ -52,6 +55,10 @@ class Disk:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            # Some network file systems have nothing to sync of a folder, and say so.
+            if error.errno not in _NO_FOLDER_SYNC or not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise
         finally:
             os.close(descriptor)
 

@@ -87,7 +87,8 @@ class DeltaSource:
     @property
     def _captured(self) -> _Captured:
         if self._capture is None:
-            snapshot = self._table.snapshot()
+            # What a batch was planned over must not be lost while the plan stays.
+            snapshot = self._table.durable_snapshot()
             files = SourceFiles(self._table, self._options, snapshot, label=self._label)
             self._capture = _Captured(snapshot, files)
         return self._capture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -83,9 +84,11 @@ class EmbeddedRuntime:
             return
         for flow, checkpoint_id in self._ready[dataset.key].checkpoints.items():
             folder = self._layout.checkpoint(flow, checkpoint_id).parent
-            for name in self._store.list(folder):
-                if name != checkpoint_id:
-                    self._store.remove_tree(folder / name)
+            # What can't be looked at now is looked at by the next update.
+            with suppress(OSError):
+                for name in self._store.list(folder):
+                    if name != checkpoint_id:
+                        self._store.remove_tree(folder / name)
 
     def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:
         with TemporaryDirectory(prefix="millpond-query-") as folder:

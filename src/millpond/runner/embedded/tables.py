@@ -14,6 +14,7 @@ from millpond.definitions import DatasetKind, FlowKind
 from millpond.delta import Metadata, Snapshot, Table, Transaction
 from millpond.errors import MillpondError
 from millpond.errors.delta import CommitConflictError
+from millpond.errors.runner import StorageNotWritableError
 from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of
 from millpond.graph.properties import kept
 from millpond.runner.table_properties import (
@@ -69,6 +70,10 @@ def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: boo
         except CommitConflictError:
             if not attempts_left:
                 raise
+        except OSError as error:
+            if isinstance(error, MillpondError):
+                raise
+            raise StorageNotWritableError.from_error(str(table.path), error) from error
     return ReadyTable(
         table=table,
         table_id=metadata.id,
