@@ -489,7 +489,7 @@ def test_a_header_must_be_that_of_the_schema_where_that_is_asked_for(reader: Rea
     columns = schema(a=INT, b=INT)
     options = {"options": {"enforceSchema": "false"}, "dialect": Dialect.SPARK, "schema": columns}
     assert reader.values("A,b\n1,2\n", columns=columns, **options) == [(1, 2)]
-    with pytest.raises(HeaderMismatchError, match="header: b, a"):
+    with pytest.raises(HeaderMismatchError, match="in their order; it names b, a, and"):
         reader.read("b,a\n1,2\n", columns=columns, **options)
 
 

@@ -85,6 +85,46 @@ class TestInference:
             "a:bigint,d:decimal(38,18),n:string"
         )
 
+    @pytest.mark.parametrize(
+        ("numbers", "schema"),
+        [
+            ("9223372036854775807", "bigint"),
+            ("9223372036854775808", "decimal(19,0)"),
+            ("-9223372036854775809", "decimal(19,0)"),
+            ("9223372036854775808,1", "decimal(20,0)"),
+            ("12345678901234567890", "decimal(20,0)"),
+            ("1,1234567890123456789012345", "decimal(25,0)"),
+            ("9" * 38, "decimal(38,0)"),
+            ("1e3,9223372036854775808", "double"),
+            ("9" * 39, "double"),
+        ],
+    )
+    def test_whole_numbers_beyond_a_bigint_are_decimals(self, write, numbers, schema):
+        values = numbers.split(",")
+        path = write("".join(f'{{"o":{{"a":[{value}]}},"v":{value}}}\n' for value in values))
+        answer = read("json", path, rescues=False)
+        assert answer.schema == f"o:struct<a:array<{schema}>>,v:{schema}"
+        kind = float if schema == "double" else Decimal
+        assert [row["v"] for row in answer.rows] == list(map(kind, values))
+        assert [row["o"]["a"] for row in answer.rows] == [[kind(value)] for value in values]
+
+    @pytest.mark.parametrize(
+        ("numbers", "schema"),
+        [
+            ("1.5,123456789012345678901234", "decimal(25,1)"),
+            ("0.1234567890123456789012", "decimal(22,22)"),
+            ("1,2.25", "decimal(38,18)"),
+            ("0.1234567890123456789,1234567890123456789012", "double"),
+        ],
+    )
+    def test_decimals_that_are_preferred_hold_all_numbers(self, write, numbers, schema):
+        values = numbers.split(",")
+        path = write("".join(f'{{"v":{value}}}\n' for value in values))
+        answer = read("json", path, rescues=False, prefersDecimal="true")
+        assert answer.schema == f"v:{schema}"
+        kind = float if schema == "double" else Decimal
+        assert [row["v"] for row in answer.rows] == list(map(kind, values))
+
     def test_objects_without_keys_take_nothing_from_those_with_keys(self, write):
         path = write(
             '{"a": {"k": 1}, "l": [{}, {"k": 2}], "t": "x{}y \\\\", "e": {}}\n'

@@ -206,9 +206,10 @@ class HeaderMismatchError(MillpondError, ValueError):
     @classmethod
     def from_names(cls, uri: str, *, found: Sequence[str], expected: Sequence[str]) -> Self:
         return cls(
-            f"The header of {uri} does not name the columns of the schema.\n"
-            f"  header: {_listed(found)}\n  schema: {_listed(expected)}",
-            hint="mend the file or the schema, or leave out the option enforceSchema",
+            f"The header of {uri} must name the columns of the schema in their order; it names "
+            f"{_listed(found)}, and the schema {_listed(expected)}.",
+            hint="mend the file or the schema, or leave out the option enforceSchema; read_files "
+            "and cloudFiles match columns by name, in any order",
         )
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 from millpond.files.formats.base import LocalFile, Selection
 from millpond.files.formats.casts import cast_sql
 from millpond.files.formats.json_found import TIMESTAMP, inferred_schema, texts_within
+from millpond.files.formats.json_numbers import note_numbers
 from millpond.files.formats.json_options import JsonOptions, json_options
 from millpond.files.formats.json_records import Records, find_records
 from millpond.files.formats.json_select import JsonSelect
@@ -53,6 +54,8 @@ class JsonFormat:
         records = find_records(files, given, options.mode, connection=connection, folder=folder)
         if given.infer_timestamp and options.infer_types:
             _find_timestamps(records, given, connection)
+        if options.infer_types and not given.primitives_as_string:
+            note_numbers(records, given, connection)
         schema = inferred_schema(records.found, given, types=options.infer_types)
         if _wants_corrupt_column(records, options) and given.corrupt_column not in schema.names:
             schema = StructType([StructField(given.corrupt_column, StringType()), *schema.fields])
@@ -74,7 +77,7 @@ class JsonFormat:
         given = json_options(options.format_options)
         records = find_records(files, given, options.mode, connection=connection, folder=folder)
         select = JsonSelect(records, columns, given, options, connection)
-        return Selection(select.sql(), _new_columns(records, columns, given, options))
+        return Selection(select.sql(), _new_columns(records, columns, given, options, connection))
 
 
 def _find_timestamps(records: Records, given: JsonOptions, connection: DuckDBPyConnection) -> None:
@@ -105,10 +108,25 @@ def _wants_corrupt_column(records: Records, options: FileOptions) -> bool:
 
 
 def _new_columns(
-    records: Records, columns: StructType, given: JsonOptions, options: FileOptions
+    records: Records,
+    columns: StructType,
+    given: JsonOptions,
+    options: FileOptions,
+    connection: DuckDBPyConnection,
 ) -> StructType:
     if records.found.has_more and options.evolution not in STOPPING:
         return StructType([])
+    new = _beyond(records, columns, given, options)
+    if new.fields and options.infer_types and options.evolution in STOPPING:
+        note_numbers(records, given, connection)
+        new = _beyond(records, columns, given, options)
+    return new
+
+
+def _beyond(
+    records: Records, columns: StructType, given: JsonOptions, options: FileOptions
+) -> StructType:
+    """The columns that are found beyond some, or with more fields."""
     inferred = inferred_schema(records.found, given, types=options.infer_types)
     merged = merge_structs(columns, inferred, keep_types=True)
     known = {field.name: field.dataType for field in columns.fields}

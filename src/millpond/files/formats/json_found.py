@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pyspark.sql.types import (
     ArrayType,
@@ -51,6 +51,53 @@ MAX_FIELDS = 10_000
 
 
 @dataclass
+class Numbers:
+    """The types that single numbers at one place have, put together as by Spark.
+
+    Attributes:
+        has_longs: Whether some are whole numbers that a BIGINT holds.
+        has_doubles: Whether some are neither that nor a decimal.
+        has_decimals: Whether some are decimals.
+        integral_digits: The digits before the point that decimals have at most.
+        scale: Those behind it.
+    """
+
+    MAX_PRECISION: ClassVar[int] = 38
+    # Any BIGINT is a decimal of so many digits.
+    LONG_DIGITS: ClassVar[int] = 20
+    # A decimal that is asked for has at least so many behind the point, for what comes later.
+    SCALE: ClassVar[int] = 18
+
+    has_longs: bool = False
+    has_doubles: bool = False
+    has_decimals: bool = False
+    integral_digits: int = 0
+    scale: int = 0
+
+    def add(self, data_type: DataType) -> None:
+        """Take in the type of one number."""
+        self.has_longs |= isinstance(data_type, LongType)
+        self.has_doubles |= isinstance(data_type, DoubleType)
+        if isinstance(data_type, DecimalType):
+            self.has_decimals = True
+            self.scale = max(self.scale, data_type.scale)
+            integral_digits = data_type.precision - data_type.scale
+            self.integral_digits = max(self.integral_digits, integral_digits)
+
+    def type(self, *, prefers_decimal: bool) -> DataType:
+        """The type that holds all of them; a DOUBLE where no decimal does."""
+        if not self.has_decimals and not self.has_doubles:
+            return LongType()
+        digits = max(self.integral_digits, self.LONG_DIGITS if self.has_longs else 0)
+        scale = self.scale
+        if prefers_decimal and scale <= self.SCALE and digits <= self.MAX_PRECISION - self.SCALE:
+            digits, scale = self.MAX_PRECISION - self.SCALE, self.SCALE
+        if self.has_doubles or digits + scale > self.MAX_PRECISION:
+            return DoubleType()
+        return DecimalType(digits + scale, scale)
+
+
+@dataclass
 class Found:
     """The values that are at one place of many records.
 
@@ -59,12 +106,14 @@ class Found:
         fields: Those within objects, by key; of many keys, the first.
         has_more: Whether there are more keys.
         items: Those within arrays.
+        numbers: What numbers there are, if that was looked for.
     """
 
     kinds: set[str] = field(default_factory=set)
     fields: dict[str, Found] = field(default_factory=dict)
     items: Found | None = None
     has_more: bool = False
+    numbers: Numbers | None = None
 
     def add(self, structure: Any) -> None:
         """Take in what `json_structure` says of a value."""
@@ -130,12 +179,14 @@ def inferred_type(found: Found, options: JsonOptions) -> DataType:  # noqa: PLR0
         return StringType()
     if kinds == {BOOLEAN}:
         return BooleanType()
+    if kinds and kinds <= {INTEGER, DOUBLE} and found.numbers is not None:
+        return found.numbers.type(prefers_decimal=options.prefers_decimal)
     if kinds == {INTEGER}:
         return LongType()
     if kinds == {TIMESTAMP}:
         return TimestampType()
     if kinds and kinds <= {INTEGER, DOUBLE}:
-        return DecimalType(38, 18) if options.prefers_decimal else DoubleType()
+        return DoubleType()
     return StringType()
 
 

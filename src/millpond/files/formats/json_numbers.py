@@ -1,0 +1,93 @@
+"""The types of numbers that no BIGINT holds, or that are to be decimals, as Spark infers them."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import DataType, DecimalType, DoubleType, LongType
+
+from millpond.delta.schema import literal
+from millpond.files.formats.json_found import Found, Numbers
+from millpond.files.formats.json_records import Records
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from millpond.files.formats.json_options import JsonOptions
+
+# Only whole numbers that are written so may be beyond a BIGINT.
+_LARGE = r"[:,\[]\s*-?(?:[0-9]{20}|9[2-9][0-9]{17})"
+_LONG_ENDS = (Decimal(-(1 << 63)), Decimal((1 << 63) - 1))
+# No number of so few digits is beyond a BIGINT; any of more than a decimal has is a DOUBLE.
+_LONG_DIGITS = 18
+_FETCHED_ROWS = 1000
+
+
+class _Number(str):
+    """A number as it is written, with a point or exponent or without."""
+
+    __slots__ = ()
+
+
+class _Whole(_Number):
+    __slots__ = ()
+
+
+def note_numbers(records: Records, given: JsonOptions, connection: DuckDBPyConnection) -> None:
+    """Note what numbers there are at each place, if their kinds do not tell the types.
+
+    DuckDB tells neither where a whole number is too large for it, nor how many digits one has. All
+    records are looked at one by one, since those of small numbers count as well; but only where
+    there is a large number at all.
+    """
+    if not given.prefers_decimal and not _has_large(records, connection):
+        return
+    cursor = connection.execute(f"SELECT json FROM ({records.sql()}) WHERE json IS NOT NULL")
+    while rows := cursor.fetchmany(_FETCHED_ROWS):
+        for (text,) in rows:
+            _note(records.found, json.loads(text, parse_int=_Whole, parse_float=_Number), given)
+
+
+def _has_large(records: Records, connection: DuckDBPyConnection) -> bool:
+    if not records.has_extreme_numbers:
+        return False
+    ((found,),) = connection.execute(
+        f"SELECT bool_or(regexp_matches(json, {literal(_LARGE)})) FROM ({records.sql()})"
+    ).fetchall()
+    return bool(found)
+
+
+def _note(found: Found, value: Any, given: JsonOptions) -> None:
+    waiting: list[tuple[Found | None, Any]] = [(found, value)]
+    while waiting:
+        place, value = waiting.pop()
+        if place is None:
+            continue
+        if isinstance(value, dict):
+            waiting.extend((place.fields.get(key), inner) for key, inner in value.items())
+        elif isinstance(value, list):
+            waiting.extend((place.items, inner) for inner in value)
+        elif isinstance(value, _Number):
+            place.numbers = place.numbers or Numbers()
+            place.numbers.add(_type_of(value, given))
+
+
+def _type_of(number: _Number, given: JsonOptions) -> DataType:
+    """The type of a number by itself."""
+    is_whole = isinstance(number, _Whole)
+    if is_whole and len(number) <= _LONG_DIGITS:
+        return LongType()
+    if not is_whole and not given.prefers_decimal:
+        return DoubleType()
+    value = Decimal(number)
+    if is_whole and _LONG_ENDS[0] <= value <= _LONG_ENDS[1]:
+        return LongType()
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)  # JSON has no words for numbers
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale)
+    if precision > Numbers.MAX_PRECISION:
+        return DoubleType()
+    return DecimalType(precision, scale)
