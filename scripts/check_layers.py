@@ -15,7 +15,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"names"}),
     frozenset({"definitions", "options", "storage"}),
     frozenset({"delta", "pipelines", "sql"}),
-    frozenset({"state", "files"}),
+    frozenset({"state", "files", "maintenance"}),
     frozenset({"engine", "events", "samples"}),
     frozenset({"streaming", "flows", "project"}),
     frozenset({"graph"}),

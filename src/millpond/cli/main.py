@@ -19,6 +19,7 @@ from millpond.cli.dry_run import dry_run
 from millpond.cli.events import events
 from millpond.cli.init import init
 from millpond.cli.interrupts import stoppable
+from millpond.cli.maintain import maintain
 from millpond.cli.problems import print_bug, print_note, print_problems
 from millpond.cli.query import query
 from millpond.cli.run import run
@@ -70,7 +71,7 @@ def millpond(settings: Settings, *, debug: bool) -> None:
     settings.debug = settings.debug or debug
 
 
-for command in (init, run, dry_run, tables, query, events):
+for command in (init, run, dry_run, tables, query, events, maintain):
     millpond.add_command(command)
 
 

@@ -29,6 +29,20 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}"
 
 
+def size(size_bytes: int) -> str:
+    """How large something is on disk.
+
+    >>> size(0), size(999), size(1234), size(134_217_728)
+    ('0 B', '999 B', '1.2 kB', '134 MB')
+    """
+    value = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 999.5:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 9.95 else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
 def short_count(number: int, *, limit: int) -> str:
     """A count in full below `limit`, else with three figures.
 

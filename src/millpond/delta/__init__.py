@@ -8,16 +8,28 @@ from millpond.delta.actions import (
     Protocol,
     RemoveFile,
 )
+from millpond.delta.checkpoints import is_behind, write_checkpoint
 from millpond.delta.data_files import (
     WrittenFile,
     adopt_data_files,
     copy_to_files,
     write_data_files,
 )
-from millpond.delta.deletion_vectors import read_deletion_vectors, write_deletion_vectors
+from millpond.delta.deletion_vectors import (
+    read_deletion_vectors,
+    vector_path,
+    write_deletion_vectors,
+)
 from millpond.delta.duckdb_connection import connect
 from millpond.delta.file_skipping import ColumnRange, files_overlapping
-from millpond.delta.live_rows import FILE_COLUMN, ROW_COLUMN, escape_glob, live_rows_sql
+from millpond.delta.live_rows import (
+    FILE_COLUMN,
+    ROW_COLUMN,
+    escape_glob,
+    hidden_columns_of,
+    live_rows_sql,
+)
+from millpond.delta.log import LOG_FOLDER
 from millpond.delta.schema import duckdb_type, is_type_widened, literal, quote, widen_schema
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
@@ -26,6 +38,7 @@ from millpond.delta.transaction import Transaction
 
 __all__ = [
     "FILE_COLUMN",
+    "LOG_FOLDER",
     "ROW_COLUMN",
     "AddFile",
     "ColumnRange",
@@ -46,12 +59,16 @@ __all__ = [
     "duckdb_type",
     "escape_glob",
     "files_overlapping",
+    "hidden_columns_of",
+    "is_behind",
     "is_type_widened",
     "literal",
     "live_rows_sql",
     "quote",
     "read_deletion_vectors",
+    "vector_path",
     "widen_schema",
+    "write_checkpoint",
     "write_data_files",
     "write_deletion_vectors",
 ]

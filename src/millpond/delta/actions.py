@@ -105,8 +105,7 @@ class AddFile:
     @cached_property
     def decoded_path(self) -> str:
         """The path as the file system knows it, relative or absolute."""
-        decoded = unquote(self.path)
-        return decoded.removeprefix("file://") if decoded.startswith("file:///") else decoded
+        return _decoded(self.path)
 
     @property
     def deletion_vector_id(self) -> str | None:
@@ -143,6 +142,11 @@ class AddFile:
         return value
 
 
+def _decoded(path: str) -> str:
+    decoded = unquote(path)
+    return decoded.removeprefix("file://") if decoded.startswith("file:///") else decoded
+
+
 @dataclass(frozen=True)
 class RemoveFile:
     """The end of a data file with a certain deletion vector, or with none."""
@@ -153,6 +157,11 @@ class RemoveFile:
     size_bytes: int | None = None
     partition_values: Mapping[str, str | None] | None = None
     deletion_vector: DeletionVector | None = None
+
+    @property
+    def decoded_path(self) -> str:
+        """The path as the file system knows it, relative or absolute."""
+        return _decoded(self.path)
 
     @property
     def deletion_vector_id(self) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
+from millpond.delta.actions import RemoveFile
 from millpond.delta.log import LOG_FOLDER, Checkpoint, entry_path, list_log, parse_actions
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
@@ -23,7 +24,8 @@ from millpond.errors.delta import CorruptLogError
 from millpond.storage import Store
 
 DEFAULT_INTERVAL = 10
-_ACTIONS = ("protocol", "metaData", "txn", "add", "sidecar")
+# What makes a table's state. Files that ended are left out: there may be many.
+_STATE = frozenset({"protocol", "metaData", "txn", "add"})
 _SIDECARS = "_sidecars"
 _LAST_CHECKPOINT = "_last_checkpoint"
 _MAPS = {"configuration", "options", "partitionValues", "tags"}
@@ -31,42 +33,59 @@ _log = logging.getLogger(__name__)
 
 
 def read_checkpoint(
-    folder: Path, checkpoint: Checkpoint, store: Store
+    folder: Path, checkpoint: Checkpoint, store: Store, *, kinds: Collection[str] = _STATE
 ) -> Iterator[Mapping[str, Any]]:
     """Give the actions of a checkpoint, shaped as those of a log entry.
+
+    Args:
+        folder: The table's.
+        checkpoint: One of its log.
+        store: Reads it.
+        kinds: Which actions to give.
 
     Raises:
         CorruptLogError: A file of it is missing or can't be read.
     """
     for name in checkpoint.names:
         path = folder / LOG_FOLDER / name
-        for action in _read_file(path, store):
+        for action in _read_file(path, store, {*kinds, "sidecar"}):
             sidecar = action.get("sidecar")
             if sidecar is None:
                 yield action
                 continue
             # Only the file's name counts: sidecars always lie in the log's own folder of them.
             sidecar_name = unquote(sidecar["path"]).rsplit("/", 1)[-1]
-            yield from _read_file(folder / LOG_FOLDER / _SIDECARS / sidecar_name, store)
+            yield from _read_file(folder / LOG_FOLDER / _SIDECARS / sidecar_name, store, kinds)
 
 
-def _read_file(path: Path, store: Store) -> Iterator[Mapping[str, Any]]:
+def read_tombstones(folder: Path, checkpoint: Checkpoint, store: Store) -> Iterator[RemoveFile]:
+    """Give the files that ended and that a checkpoint still knows.
+
+    Raises:
+        CorruptLogError: A file of it is missing or can't be read.
+    """
+    for action in read_checkpoint(folder, checkpoint, store, kinds={"remove"}):
+        if "remove" in action:
+            yield RemoveFile.from_json(action["remove"])
+
+
+def _read_file(path: Path, store: Store, kinds: Collection[str]) -> Iterator[Mapping[str, Any]]:
     try:
         data = store.read(path)
         if path.suffix == ".json":
             yield from parse_actions(data, path=path)
         else:
-            yield from _parse_parquet(data)
+            yield from _parse_parquet(data, kinds)
     except (OSError, ValueError) as error:
         # pyarrow's errors about bad files are ValueError and OSError.
         raise CorruptLogError.in_checkpoint(path, reason=str(error)) from error
 
 
-def _parse_parquet(data: bytes) -> Iterator[Mapping[str, Any]]:
+def _parse_parquet(data: bytes, kinds: Collection[str]) -> Iterator[Mapping[str, Any]]:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(data))
-    columns = [name for name in _ACTIONS if name in file.schema_arrow.names]
+    columns = [name for name in file.schema_arrow.names if name in kinds]
     for batch in file.iter_batches(columns=columns):
         for row in batch.to_pylist():
             for kind, value in row.items():
@@ -160,6 +179,15 @@ def _take_over(beside: Path, log: Path, store: Store) -> None:
 
 def is_due(snapshot: Snapshot) -> bool:
     """Whether the table's properties ask for a checkpoint at this version."""
+    return snapshot.version > 0 and snapshot.version % _interval(snapshot) == 0
+
+
+def is_behind(snapshot: Snapshot, checkpoints: Sequence[Checkpoint]) -> bool:
+    """Whether more entries follow the newest checkpoint than the table's properties ask for."""
+    newest = checkpoints[-1].version if checkpoints else 0
+    return snapshot.version - newest >= _interval(snapshot)
+
+
+def _interval(snapshot: Snapshot) -> int:
     text = snapshot.metadata.configuration.get("delta.checkpointInterval", "")
-    interval = int(text) if text.isdigit() and int(text) > 0 else DEFAULT_INTERVAL
-    return snapshot.version > 0 and snapshot.version % interval == 0
+    return int(text) if text.isdigit() and int(text) > 0 else DEFAULT_INTERVAL

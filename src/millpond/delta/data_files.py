@@ -42,6 +42,7 @@ def copy_to_files(
     *,
     compression: str = "zstd",
     partition_columns: Sequence[str] = (),
+    max_file_bytes: int | None = None,
 ) -> list[tuple[WrittenFile, Mapping[str, str | None]]]:
     """Write the rows of a query to files of a bounded size; of no rows, none.
 
@@ -49,6 +50,7 @@ def copy_to_files(
         folder: It must exist.
         compression: As Parquet names it.
         partition_columns: Each of their values gets a folder of its own.
+        max_file_bytes: About the size that files have at most.
 
     Returns:
         The files, each with its partition values.
@@ -59,7 +61,7 @@ def copy_to_files(
         "RETURN_STATS true",
         "APPEND true",
         f"FILENAME_PATTERN {literal(f'part-{uuid.uuid4()}-{{uuid}}')}",
-        f"FILE_SIZE_BYTES {MAX_FILE_SIZE_BYTES}",
+        f"FILE_SIZE_BYTES {max_file_bytes or MAX_FILE_SIZE_BYTES}",
     ]
     if partition_columns:
         options.append(f"PARTITION_BY ({', '.join(map(quote, partition_columns))})")
@@ -120,12 +122,14 @@ def write_data_files(
     metadata: Metadata | None = None,
     hidden_columns: Sequence[str] = (),
     data_change: bool = True,
+    max_file_bytes: int | None = None,
 ) -> list[AddFile]:
     """Write the rows of a query as new data files of a table, durable on return.
 
     Columns are matched by name without regard to case and cast to the table's types; one that the
-    query lacks is null, and one that the table lacks is left out. Rows keep no order. Files that
-    no commit names afterwards are harmless, and a vacuum takes them away.
+    query lacks is null, and one that the table lacks is left out. Rows keep their order only where
+    the connection has a single thread. Files that no commit names afterwards are harmless, and a
+    vacuum takes them away.
 
     Args:
         connection: From `connect`.
@@ -135,6 +139,7 @@ def write_data_files(
         metadata: Of the table as it will be, where the commit of these files changes it.
         hidden_columns: Columns of the query to store although the table's schema lacks them.
         data_change: `False` where the rows only move from files that the same commit removes.
+        max_file_bytes: About the size that files have at most.
 
     Raises:
         InvalidTableSchemaError: The columns are none that millpond may write.
@@ -151,6 +156,7 @@ def write_data_files(
         f"SELECT {', '.join(selected)} FROM ({select_sql}) AS given",
         folder,
         partition_columns=metadata.partition_columns,
+        max_file_bytes=max_file_bytes,
     )
     files: list[AddFile] = []
     paths: list[Path] = []

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from millpond.delta.actions import Commit, Metadata, Protocol
-from millpond.delta.checkpoints import read_checkpoint
+from millpond.delta.actions import Commit, Metadata, Protocol, RemoveFile
+from millpond.delta.checkpoints import read_checkpoint, read_tombstones
 from millpond.delta.features import (
     check_readable,
     check_writable,
@@ -151,6 +151,57 @@ class Table:
                 break
             earliest = version
         return earliest
+
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Return the complete checkpoints of the log, ascending by version."""
+        return list_log(self.path, self.store).checkpoints
+
+    def last_version_at(self, time_ms: int) -> int | None:
+        """Return the newest version that was committed up to a time, `None` if none that is known.
+
+        Clocks go back now and then; the times of commits, as Delta sees them, never do.
+        """
+        found = None
+        dated = uses_in_commit_timestamps(self.snapshot().metadata)
+        for version in list_log(self.path, self.store).entries:
+            commit_ms = (
+                self._read(version).timestamp_ms
+                if dated
+                else file_time_ms(entry_path(self.path, version))
+            )
+            if commit_ms > time_ms:
+                break
+            found = version
+        return found
+
+    def state_from(self, checkpoint: Checkpoint) -> Snapshot:
+        """Return the newest state as one checkpoint and the entries after it give it.
+
+        Raises:
+            CorruptLogError: They can't be read, or some are missing.
+        """
+        return self._replay(checkpoint, self.snapshot().version)
+
+    def tombstones(self) -> Iterator[tuple[RemoveFile, int]]:
+        """Give files that are no longer in the table, each with the time when it ended.
+
+        They are those that the newest checkpoint still knows, which are at least all that ended
+        within the retention time of deleted files, and those that ended since.
+
+        Raises:
+            CorruptLogError: The checkpoint or an entry can't be read.
+        """
+        version = self.snapshot().version
+        bases = [base for base in self.checkpoints() if base.version <= version]
+        if bases:
+            now_ms = time.time_ns() // 1_000_000
+            for file in read_tombstones(self.path, bases[-1], self.store):
+                yield file, file.deletion_time_ms or now_ms
+        first = bases[-1].version + 1 if bases else 0
+        for number in range(first, version + 1):
+            commit = self._read(number)
+            for file in commit.removes:
+                yield file, max(file.deletion_time_ms or 0, commit.timestamp_ms)
 
     def create(self, metadata: Metadata) -> Snapshot:
         """Create an empty table. Deletion vectors are on unless the properties turn them off.

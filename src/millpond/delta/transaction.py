@@ -19,6 +19,7 @@ from millpond.delta.log import EntryIdentity, entry_identity, entry_path
 from millpond.delta.schema import check_schema
 from millpond.delta.snapshot import Snapshot, advance
 from millpond.errors.delta import AppendOnlyTableError, CommitConflictError
+from millpond.storage import Store
 
 if TYPE_CHECKING:
     from millpond.delta.table import Table
@@ -43,6 +44,11 @@ class Transaction:
         self._removes: dict[str, tuple[AddFile, bool]] = {}
         self._metadata: Metadata | None = None
         self._app_versions: dict[str, int] = {}
+
+    @property
+    def store(self) -> Store:
+        """Of the table."""
+        return self._table.store
 
     def add(self, file: AddFile) -> None:
         """Add a data file, or one of the snapshot with another deletion vector.

@@ -62,6 +62,7 @@ class EventType(StrEnum):
     FLOW_PROGRESS = "flow_progress"
     FLOW_DEFINITION = "flow_definition"
     DATASET_DEFINITION = "dataset_definition"
+    MAINTENANCE_PROGRESS = "maintenance_progress"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,13 @@ from millpond.redaction import Redactor
 
 Listener = Callable[[Event], None]
 
-_EVOLVING = frozenset({EventType.FLOW_DEFINITION, EventType.DATASET_DEFINITION})
+_EVOLVING = frozenset(
+    {
+        EventType.FLOW_DEFINITION,
+        EventType.DATASET_DEFINITION,
+        EventType.MAINTENANCE_PROGRESS,
+    }
+)
 
 
 class Recorder:
@@ -275,6 +281,32 @@ class Recorder:
             },
             level=Level.WARN if left_out else Level.INFO,
             dataset_name=str(dataset.name),
+        )
+
+    def maintenance_progress(
+        self,
+        dataset: TableName | str,
+        counts: Mapping[str, int],
+        *,
+        error: BaseException | None = None,
+    ) -> None:
+        """Record what was done to look after a table, and what kept millpond from doing more.
+
+        Args:
+            dataset: Its name.
+            counts: What was done, without zeros.
+            error: A problem. The update goes on all the same, so the event is only a warning.
+        """
+        status = FlowStatus.COMPLETED if error is None else FlowStatus.FAILED
+        reason = None if error is None else summary(error)
+        is_warning = error is not None or bool(counts.get("given_up"))
+        self._record(
+            EventType.MAINTENANCE_PROGRESS,
+            wording.maintenance_message(str(dataset), counts, reason=reason),
+            {"status": str(status), "metrics": dict(counts)},
+            level=Level.WARN if is_warning else Level.INFO,
+            error=None if error is None else error_record(error, fatal=False),
+            dataset_name=str(dataset),
         )
 
     def close(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from millpond.events.event import FlowMetrics, FlowStatus, UpdateState
 
 _UPDATE = {
@@ -28,6 +30,13 @@ _FLOW = {
     FlowStatus.STOPPED: "was stopped",
     FlowStatus.IDLE: "had nothing to do",
     FlowStatus.EXCLUDED: "is not part of this update",
+}
+
+_MAINTENANCE = {
+    "vectors_purged": "deletion vectors purged",
+    "files_removed": "old files removed",
+    "log_files_removed": "old files of the log removed",
+    "given_up": "rewrites given up because another writer changed the files",
 }
 
 
@@ -87,3 +96,24 @@ def _sentence(start: str, reason: str | None) -> str:
         return f"{start}."
     # Errors bring their own last full stop, and may run over several lines.
     return f"{start}: {reason}" if reason.endswith((".", "\n")) else f"{start}: {reason}."
+
+
+def maintenance_message(dataset: str, counts: Mapping[str, int], *, reason: str | None) -> str:
+    """The sentence for what was done to look after a table.
+
+    >>> maintenance_message("orders", {"files_compacted": 16, "files_written": 1}, reason=None)
+    'Table orders was looked after: 16 files compacted into 1.'
+    """
+    parts = []
+    if counts.get("files_compacted"):
+        parts.append(
+            f"{counts['files_compacted']:,} files compacted into {counts['files_written']:,}"
+        )
+    for key, words in _MAINTENANCE.items():
+        if counts.get(key):
+            parts.append(f"{counts[key]:,} {words}")
+    done = ", ".join(parts)
+    if reason is None:
+        return f"Table {dataset} was looked after: {done}."
+    before = f" Done before: {done}." if done else ""
+    return f"Table {dataset} could not be looked after; its rows are right. {reason}{before}"

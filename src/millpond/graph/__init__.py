@@ -18,6 +18,7 @@ from millpond.graph.resolved import (
 )
 from millpond.graph.resolver import resolve
 from millpond.graph.stored_tables import (
+    EVENT_LOG_NAME,
     FolderTables,
     StoredTable,
     StoredTables,
@@ -25,6 +26,7 @@ from millpond.graph.stored_tables import (
 )
 
 __all__ = [
+    "EVENT_LOG_NAME",
     "Catalog",
     "ExternalSource",
     "ExternalSources",

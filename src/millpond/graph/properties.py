@@ -10,6 +10,7 @@ from millpond.errors import MillpondError
 from millpond.errors.graph import ReservedTablePropertyError
 from millpond.graph.empty_files import SETTING
 from millpond.graph.stored_tables import StoredTable
+from millpond.maintenance import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -53,6 +54,11 @@ def check(dataset: Dataset, schema: StructType, table: StoredTable) -> list[Mill
     ]
     names = {field.name.lower(): field.name for field in schema.fields}
     columns = tuple(names.get(column.lower(), column) for column in dataset.partition_cols)
+    try:
+        Settings.of(dataset.table_properties)
+    except MillpondError as problem:
+        problem.where = dataset.location
+        problems.append(problem)
     metadata = Metadata(
         id="", schema=schema, partition_columns=columns, configuration=kept(dataset)
     )

@@ -15,6 +15,7 @@ from millpond.definitions import Dataset
 from millpond.engine.protocol import Engine
 from millpond.flows import BatchResult
 from millpond.graph import Catalog, ExternalSources, Graph, ResolvedDataset, StoredTables
+from millpond.maintenance import Upkeep
 from millpond.runner.schedule import Task
 from millpond.streaming import DataSize
 
@@ -124,6 +125,14 @@ class Runtime(Protocol):
 
     def clean_up(self, dataset: ResolvedDataset) -> None:
         """Remove what full refreshes left behind of a dataset that was set up."""
+        ...
+
+    def look_after(self, dataset: ResolvedDataset) -> Upkeep | None:
+        """Tidy the table of a dataset that was set up, once its flows have ended.
+
+        Returns:
+            What was done, now and between the batches; `None` where that is others' to do.
+        """
         ...
 
     def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:

@@ -21,8 +21,11 @@ from millpond.events import (
     Recorder,
     UpdateState,
 )
-from millpond.graph import Graph, ResolvedDataset, ResolvedFlow
+from millpond.graph import EVENT_LOG_NAME, Graph, ResolvedDataset, ResolvedFlow
+from millpond.maintenance import Upkeep
+from millpond.names import TableName
 from millpond.runner.lock import update_lock
+from millpond.runner.maintenance import event_log_upkeep
 from millpond.runner.project import Project, load
 from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, Runtime
 from millpond.runner.schedule import Schedule, Task
@@ -167,6 +170,7 @@ class _Update:
             self._run_flows(loaded.resolved, runtime)
             for key in self.checkpoints:
                 runtime.clean_up(graph.datasets[key])
+            self._look_after_tables(graph, runtime)
         finally:
             runtime.close()
             store.remove_tree(layout.staging)
@@ -262,6 +266,20 @@ class _Update:
             stop=update.stop,
             interrupt=runtime.engine.interrupt,
         ).run()
+
+    def _look_after_tables(self, graph: Graph, runtime: Runtime) -> None:
+        for key in self.checkpoints:
+            dataset = graph.datasets[key]
+            self._note(dataset.name, runtime.look_after(dataset))
+        events = event_log_upkeep(self.project)
+        if events.table.exists():
+            events.clean()
+            self._note(EVENT_LOG_NAME, events)
+
+    def _note(self, name: TableName | str, upkeep: Upkeep | None) -> None:
+        if upkeep is not None and (upkeep.report or upkeep.problem is not None):
+            counts = upkeep.report.counts()
+            self.recorder.maintenance_progress(name, counts, error=upkeep.problem)
 
     def _warn_of_files(
         self, task: Task, passed_over: Mapping[str, str], empty: Sequence[str]

@@ -22,6 +22,7 @@ class Layout:
     <root>/checkpoints/<flow>/<checkpoint id>/offsets/  one file a planned batch
     <root>/checkpoints/<flow>/<checkpoint id>/state/    what operators keep, by batch
     <root>/schemas/<flow>/                              columns inferred of files
+    <root>/maintenance/<catalog>/<schema>/<table>/      when old files were removed
     <root>/events/                                      the event log, a Delta table
     <root>/samples/<schema>/<table>/                    generated sample tables
     <root>/staging/<update id>/                         batches in flight, removed afterwards
@@ -46,6 +47,9 @@ class Layout:
 
     def schemas(self, flow: str) -> Path:
         return self.root / "schemas" / _flow_folder(flow)
+
+    def maintenance(self, name: TableName) -> Path:
+        return self.root.joinpath("maintenance", *map(path_segment, name.parts))
 
     @property
     def events(self) -> Path:

@@ -18,12 +18,14 @@ from millpond.graph import (
     folder_of,
     properties,
 )
+from millpond.maintenance import Upkeep
 from millpond.project import Spec
 from millpond.runner.embedded.flow_run import FlowRun
 from millpond.runner.embedded.inputs import UserQueryInputs
 from millpond.runner.embedded.tables import ReadyTable, set_up
 from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, TableState
 from millpond.runner.schedule import Task
+from millpond.runner.upkeep import upkeep_of
 from millpond.storage import Layout, Store
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class EmbeddedRuntime:
         self._layout = layout
         self._store = store
         self._ready: dict[Key, ReadyTable] = {}
+        self._upkeep: dict[Key, Upkeep] = {}
         self.tables = FolderTables(layout, root=spec.root, configuration=spec.configuration)
         self.engine = engine or EmbeddedEngine(
             configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
@@ -66,6 +69,9 @@ class EmbeddedRuntime:
     def set_up(self, dataset: ResolvedDataset, *, reset: bool) -> Mapping[str, str]:
         ready = set_up(dataset, self._store, layout=self._layout, reset=reset)
         self._ready[dataset.key] = ready
+        self._upkeep[dataset.key] = upkeep_of(
+            dataset, ready.table, layout=self._layout, checkpoints=ready.checkpoints
+        )
         return ready.checkpoints
 
     def batches(self, task: Task, update: RunningUpdate) -> Iterator[BatchOutcome]:
@@ -76,7 +82,10 @@ class EmbeddedRuntime:
             store=self._store,
             configuration=self._spec.configuration,
         )
-        return flow_run.batches(task, self._ready[task.dataset.key])
+        ready, upkeep = self._ready[task.dataset.key], self._upkeep[task.dataset.key]
+        for outcome in flow_run.batches(task, ready):
+            yield outcome
+            upkeep.after_batch()
 
     def clean_up(self, dataset: ResolvedDataset) -> None:
         """Remove checkpoints that no table names any more; a full refresh leaves them behind."""
@@ -89,6 +98,11 @@ class EmbeddedRuntime:
                 for name in self._store.list(folder):
                     if name != checkpoint_id:
                         self._store.remove_tree(folder / name)
+
+    def look_after(self, dataset: ResolvedDataset) -> Upkeep:
+        upkeep = self._upkeep[dataset.key]
+        upkeep.finish()
+        return upkeep
 
     def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:
         with TemporaryDirectory(prefix="millpond-query-") as folder:

@@ -91,6 +91,9 @@ class SparkRuntime:
     def clean_up(self, dataset: ResolvedDataset) -> None:
         """Checkpoints lie on the server's storage, which only the server can clean."""
 
+    def look_after(self, dataset: ResolvedDataset) -> None:
+        """The server's tables are its own to look after."""
+
     def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:
         inputs = ServerInputs("The query", pipeline, self._spec.configuration)
         return self.engine.query(text, inputs, catalog=self._spec.catalog, schema=self._spec.schema)
