@@ -221,6 +221,10 @@ def test_a_schema_changes_what_is_done_about_new_columns(reader):
         reader, columns="a INT", cloudFiles__format="csv", rescuedDataColumn="leftovers"
     )
     assert renamed.rescued_column == "leftovers"
+    rescuing = parse(
+        reader, columns="a INT", cloudFiles__format="csv", cloudFiles__schemaEvolutionMode="rescue"
+    )
+    assert rescuing.rescued_column == "_rescued_data"
 
 
 def test_read_files_takes_a_schema_as_an_option():

@@ -427,6 +427,26 @@ def test_a_rescued_column_can_have_another_name(suppliers):
     assert suppliers.pipeline.columns("t") == ["v", "odd"]
 
 
+@pytest.mark.parametrize(
+    ("option", "column"),
+    [
+        ("schemaEvolutionMode => 'rescue'", "_rescued_data"),
+        ("rescuedDataColumn => 'odd'", "odd"),
+    ],
+)
+def test_what_does_not_fit_a_given_schema_is_kept_where_that_is_asked_for(
+    suppliers, option, column
+):
+    suppliers.query(f"{READ}, schema => 'v INT', {option})")
+    suppliers.send("a.csv", "v,w\n1,x\nmany,y\n")
+    suppliers.updated()
+    assert suppliers.pipeline.columns("t") == ["v", column]
+    assert sorted((v or 0, rescued(text)) for v, text in suppliers.rows()) == [
+        (0, {"v": "many", "w": "y"}),
+        (1, {"w": "x"}),
+    ]
+
+
 def test_fail_on_new_columns_leaves_such_files_for_good(suppliers):
     suppliers.query(f"{READ}, schemaEvolutionMode => 'failOnNewColumns')")
     suppliers.send("a.csv", "v\n1\n")

@@ -182,11 +182,11 @@ class _Request:
             return given.strip() or None
         if self.is_spark or self.format in _FIXED_COLUMNS:
             return None
-        if self.schema is not None:
+        mode = (self.values.text("schemaEvolutionMode") or "").strip().lower()
+        if self.schema is not None and mode != EvolutionMode.RESCUE.value:
             names = {name.lower(): name for name in self.schema.names}
             return names.get(DEFAULT_RESCUED_COLUMN)
         # Auto Loader's `none`, said aloud, keeps nothing of what has no column.
-        mode = (self.values.text("schemaEvolutionMode") or "").strip().lower()
         return None if mode == EvolutionMode.NONE.value else DEFAULT_RESCUED_COLUMN
 
     def partition_columns(self) -> tuple[str, ...] | None:

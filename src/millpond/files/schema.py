@@ -236,11 +236,17 @@ def file_columns(options: FileOptions, kept: KeptColumns) -> FileColumns:
             given = {field.name.lower(): field for field in schema.fields}
             own = [f for f in schema.fields if f.name.lower() not in folders]
             schema = StructType([*own, *(given.get(name, f) for name, f in folders.items())])
-        names = schema.names
+        rescued = options.rescued_column
+        if rescued is not None:
+            names = {name.lower(): name for name in schema.names}
+            if rescued.lower() not in names:
+                # Who names a column for what does not fit wants it, whatever the schema says.
+                schema = StructType([*schema.fields, StructField(rescued, StringType())])
+            rescued = names.get(rescued.lower(), rescued)
         return FileColumns(
             schema,
-            of_folders=frozenset(name for name in names if name.lower() in folders),
-            rescued=options.rescued_column if options.rescued_column in names else None,
+            of_folders=frozenset(name for name in schema.names if name.lower() in folders),
+            rescued=rescued,
         )
     fields = [f for f in kept.inside.fields if f.name.lower() not in folders]
     fields += kept.of_folders.fields
