@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import (
     ArrayType,
@@ -513,6 +513,7 @@ OPTIONS: list[dict[str, str]] = [
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+@example(text=',,""', options={}, header=False, counts=True)
 @given(
     text=st.lists(st.sampled_from(PIECES), max_size=30).map("".join),
     options=st.sampled_from(OPTIONS),

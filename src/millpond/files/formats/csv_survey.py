@@ -105,8 +105,11 @@ class _Scan:
         separator = re.escape(options.separator.encode())
         self._quote = options.quote.encode()
         self._escape = b"" if options.escape == options.quote else options.escape.encode()
-        # DuckDB takes no notice of a separator at the end of a line whose values are all there.
-        self._open_end = re.compile(separator + rb"(?:\r?\n|\Z)") if counts_values else None
+        # DuckDB takes no notice of a separator at the end of a line whose values are all there, nor
+        # of two quotes behind it.
+        empty = rb"(?:" + re.escape(self._quote) * 2 + rb")?"
+        open_end = separator + empty + rb"(?:\r?\n|\Z)"
+        self._open_end = re.compile(open_end) if counts_values else None
         begin, end = rb"(?:\A|[\r\n]|" + separator + rb")", rb"(?:\Z|[\r\n]|" + separator + rb")"
         self._spaced_quote = re.compile(begin + rb"[ \t]+" + self._quote)
         # DuckDB does not trim, and afterwards nobody knows which values had quotes.
