@@ -66,8 +66,9 @@ class Sessions:
         return client
 
     def interrupt(self) -> None:
-        """Cancel what runs in any of the sessions."""
+        """Cancel what runs in any of the sessions, where the server answers at once."""
         for client in self.clients():
+            client.set_retry_policies([])
             # A session in which nothing runs, or which is gone, has nothing to cancel.
             with suppress(PySparkException):
                 client.interrupt_all()

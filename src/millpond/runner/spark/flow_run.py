@@ -6,6 +6,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -203,7 +204,18 @@ class FlowRun:
                 self._check_goes_on()
         finally:
             if not ended:
-                query.stop()
+                self._stop(query)
+
+    def _stop(self, query: StreamingQuery) -> None:
+        """Stop a query whose session does nothing else any more.
+
+        Where the server does not answer, the next update finds the query and stops it.
+        """
+        from pyspark.errors import PySparkException
+
+        query._session.client.set_retry_policies([])  # noqa: SLF001 - there is no public way
+        with suppress(PySparkException):
+            query.stop()
 
     def _check_goes_on(self) -> None:
         if self._update.stop.is_set():
