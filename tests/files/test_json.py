@@ -21,6 +21,7 @@ from millpond.errors.file_formats import (
     UnsupportedFormatOptionError,
 )
 from millpond.files.formats.json import JsonFormat
+from millpond.files.formats.json_found import MAX_LEVELS
 from tests.files.format_reads import local, options_of, read, struct
 
 
@@ -475,6 +476,20 @@ class TestHostileFiles:
             output.write(b'"}\n{"a": "y"}\n')
         with pytest.raises(FileUnreadableError, match=r"long\.json.*longer than 16 MiB"):
             read("json", path, "a VARCHAR")
+
+    @pytest.mark.parametrize("depth", [60, 150, 300, 490])
+    def test_what_is_nested_deeper_than_types_go_is_a_text(self, write, depth):
+        inner = '{"a":' * depth + "1" + "}" * depth
+        path = write(f'{{"x":1,"y":{inner}}}\n{{\'x\':2,"y":{inner}}}\n')
+        answer = read("json", path)
+        assert [row["x"] for row in answer.rows] == [1, 2]
+        assert answer.rescued == [None, None]
+        for row in answer.rows:
+            value = row["y"]
+            while isinstance(value, dict):
+                value = value["a"]
+            levels = min(depth, MAX_LEVELS)
+            assert json.loads(str(value)) == json.loads(inner[5 * levels : len(inner) - levels])
 
     @pytest.mark.parametrize("depth", [501, 5000, 100_000, 1_000_000])
     def test_deep_nesting_is_a_record_that_is_kept_aside(self, write, depth):

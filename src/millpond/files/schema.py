@@ -182,7 +182,7 @@ class _Inference:
         if contents or error is None:
             try:
                 return self._together(contents)
-            except (MillpondError, duckdb.Error, OSError) as caught:
+            except (MillpondError, duckdb.Error, OSError, RecursionError) as caught:
                 raise_if_out_of_room(caught)
                 error, unreadable = caught, contents[0].uri if contents else ""
                 contents = self._readable(contents)
@@ -209,7 +209,7 @@ class _Inference:
         for part in (contents[:half], contents[half:]):
             try:
                 self._together(part)
-            except (MillpondError, duckdb.Error, OSError):
+            except (MillpondError, duckdb.Error, OSError, RecursionError):
                 readable += self._readable(part)
             else:
                 readable += part

@@ -46,6 +46,9 @@ _KINDS = {
 
 # The keys of objects, one within the other.
 Path = tuple[str, ...]
+# What lies deeper is not looked into; it is a text. The protocol of Spark Connect has no messages
+# of more than 100 levels, and each level of a type takes three.
+MAX_LEVELS = 24
 # An object with more different keys than a table could have columns.
 MAX_FIELDS = 10_000
 
@@ -115,20 +118,22 @@ class Found:
     has_more: bool = False
     numbers: Numbers | None = None
 
-    def add(self, structure: Any) -> None:
+    def add(self, structure: Any, *, level: int = 0) -> None:
         """Take in what `json_structure` says of a value."""
-        if isinstance(structure, dict):
+        if level > MAX_LEVELS and isinstance(structure, dict | list):
+            self.kinds.add(MIXED)
+        elif isinstance(structure, dict):
             self.kinds.add(OBJECT)
             for key, inner in structure.items():
                 if key not in self.fields and len(self.fields) >= MAX_FIELDS:
                     self.has_more = True
                 else:
-                    self.fields.setdefault(key, Found()).add(inner)
+                    self.fields.setdefault(key, Found()).add(inner, level=level + 1)
         elif isinstance(structure, list):
             self.kinds.add(ARRAY)
             self.items = self.items or Found()
             for inner in structure:
-                self.items.add(inner)
+                self.items.add(inner, level=level + 1)
         else:
             self.kinds.add(_KINDS.get(structure, MIXED))
 

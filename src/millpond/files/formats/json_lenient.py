@@ -31,10 +31,13 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _STANDARD_ESCAPES = frozenset('"\\/bfnrt')
 
 
-class RawNumber(str):
-    """A number as it is written."""
+class Raw(str):
+    """A number as it is written, or another part of JSON that is no text."""
 
     __slots__ = ()
+
+
+_COMMA, _COLON = Raw(","), Raw(":")
 
 
 @dataclass
@@ -95,8 +98,8 @@ def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
     return json.loads(
         text,
         object_pairs_hook=pairs,
-        parse_int=RawNumber,
-        parse_float=RawNumber,
+        parse_int=Raw,
+        parse_float=Raw,
         parse_constant=constant,
     )
 
@@ -172,17 +175,22 @@ def depth_of(value: Any) -> int:
 
 
 def written(value: Any, record: Record) -> str:
-    """A value as standard JSON, with its numbers as they were written."""
-    if isinstance(value, RawNumber):
-        return str(value)
-    if isinstance(value, str):
-        if _SURROGATE.search(value):
-            record.is_damaged = True
-            value = _SURROGATE.sub("\ufffd", value)
-        return json.dumps(value)
-    if isinstance(value, dict):
-        members = (f"{written(key, record)}:{written(v, record)}" for key, v in value.items())
-        return f"{{{','.join(members)}}}"
-    if isinstance(value, list):
-        return f"[{','.join(written(item, record) for item in value)}]"
-    return json.dumps(value)
+    """A value as standard JSON, with its numbers as they were written; without recursion."""
+    parts: list[str] = []
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Raw):
+            parts.append(item)
+        elif isinstance(item, dict):
+            members = [part for key, v in item.items() for part in (_COMMA, key, _COLON, v)]
+            waiting += [Raw("}"), *reversed(members[1:]), Raw("{")]
+        elif isinstance(item, list):
+            items = [part for inner in item for part in (_COMMA, inner)]
+            waiting += [Raw("]"), *reversed(items[1:]), Raw("[")]
+        else:
+            if isinstance(item, str) and _SURROGATE.search(item):
+                record.is_damaged = True
+                item = _SURROGATE.sub("\ufffd", item)
+            parts.append(json.dumps(item))
+    return "".join(parts)
