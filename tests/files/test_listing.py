@@ -58,6 +58,13 @@ def listed(folder, path="", *, discovery=RECURSIVE, root=Path("/"), **options):
     return [parse_uri(file.uri).path.removeprefix(f"{folder}/") for file in found]
 
 
+def test_a_time_that_no_64_bits_hold_is_a_late_one(tmp_path):
+    write(tmp_path, "a.csv", seconds=13_569_465_600)
+    (found,) = list_files(FileOptions("csv", (str(tmp_path),)), root=Path("/"))
+    assert datetime.fromtimestamp(found.modified_ns // 10**9, UTC).year == 2261
+    assert stat(found.uri) == found
+
+
 def test_files_come_in_the_order_of_their_times_and_of_their_names_where_those_are_equal(tmp_path):
     write(tmp_path, "c", "b", "z/a")
     write(tmp_path, "e", "d", seconds=1)

@@ -128,6 +128,13 @@ def test_a_torn_entry_is_told_of(log, text):
         log.read(1)
 
 
+def test_times_that_no_64_bits_hold_are_summed_up(log, monkeypatch):
+    monkeypatch.setattr(file_log, "_FILES_APART", 1)
+    log.write(1, Entry((version("a", 13_569_465_600 * 10**9), version("b", -(10**20)))))
+    log.sum_up(until=1)
+    assert again(log).seen(until=1) == log.seen(until=1)
+
+
 def test_many_files_are_summed_up_at_once(log, monkeypatch):
     monkeypatch.setattr(file_log, "_FILES_APART", 10)
     log.write(1, Entry(tuple(version(number, 1) for number in range(10))))

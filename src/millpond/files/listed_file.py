@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SECOND_NS = 10**9
+# 64 bits of nanoseconds end in April 2262; a version may have to count as later than another one.
+_LAST_NS = 9_200_000_000 * SECOND_NS
 
 
 class ListedFile(NamedTuple):
@@ -14,7 +16,7 @@ class ListedFile(NamedTuple):
         uri: The absolute location as Spark writes it in `_metadata.file_path`, such as
             `file:/data/a%20b.csv` or `s3://bucket/key.csv`. It names the file everywhere.
         size_bytes: Its length.
-        modified_ns: When it was last changed, in nanoseconds since 1970.
+        modified_ns: When it was last changed, in nanoseconds since 1970; see `time_in_range`.
         etag: What S3 calls this version. Empty elsewhere, and where it was remembered by an
             earlier release.
     """
@@ -50,3 +52,8 @@ class ListedFile(NamedTuple):
 def name_of(uri: str) -> str:
     """The last part of a location, quoted as that is."""
     return uri.rsplit("/", 1)[-1]
+
+
+def time_in_range(modified_ns: int) -> int:
+    """A time of a file, or July 2261 or 1678 for one beyond: a clock may have been anywhere."""
+    return max(-_LAST_NS, min(modified_ns, _LAST_NS))

@@ -18,7 +18,7 @@ from millpond.errors.files import (
     FileLocationUnsupportedError,
     FilesUnreachableError,
 )
-from millpond.files.listed_file import ListedFile
+from millpond.files.listed_file import ListedFile, time_in_range
 from millpond.files.locations import Location, locate, parse_uri, quote_path
 
 FETCH_TRIES = 3
@@ -228,7 +228,7 @@ class LocalFiles:
             raise _unreachable(parse_uri(uri).path, "read", error) from error
         if not stat_modes.S_ISREG(found.st_mode):
             return None
-        return ListedFile(uri, found.st_size, found.st_mtime_ns)
+        return ListedFile(uri, found.st_size, time_in_range(found.st_mtime_ns))
 
     def fetch(self, uri: str, target: Path) -> ListedFile:
         def copy() -> None:
@@ -294,7 +294,8 @@ def _files_in(folder: str, below: list[str], *, recursive: bool) -> Iterator[Lis
                 elif entry.is_file():
                     # For a file that is no link, the one call of the operating system.
                     found = entry.stat()
-                    yield ListedFile(prefix + quote_path(name), found.st_size, found.st_mtime_ns)
+                    modified_ns = time_in_range(found.st_mtime_ns)
+                    yield ListedFile(prefix + quote_path(name), found.st_size, modified_ns)
             except OSError as error:
                 # Gone since it was listed, or links that lead to each other.
                 if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:

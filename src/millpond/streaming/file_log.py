@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files import ListedFile
+from millpond.files.listed_file import time_in_range
 from millpond.storage import Store
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ class FileLog:
         try:
             value = json.loads(self._store.read(path))
             return Entry(
-                files=tuple(ListedFile(*file) for file in value["files"]),
-                removed=tuple(ListedFile(*file) for file in value["removed"]),
+                files=tuple(map(_version, value["files"])),
+                removed=tuple(map(_version, value["removed"])),
                 forgotten=tuple(value.get("forgotten", ())),
                 written_ms=int(value["written_ms"]),
                 is_skipped=bool(value["skipped"]),
@@ -242,6 +243,11 @@ class FileLog:
 
 def _numbers(names: Sequence[str], pattern: re.Pattern[str]) -> list[int]:
     return [int(match[1]) for name in names if (match := pattern.match(name))]
+
+
+def _version(values: Sequence[Any]) -> ListedFile:
+    file = ListedFile(*values)
+    return file._replace(modified_ns=time_in_range(file.modified_ns))
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
