@@ -123,8 +123,10 @@ class ConnectEngine(ABC):
 
     def close(self) -> None:
         """End all sessions."""
+        from millpond.engine.connect.clients import close_client
+
         if self._session is not None:
-            self._session.client.close()
+            close_client(self._session.client)
         if self._sessions is not None:
             self._sessions.close()
 

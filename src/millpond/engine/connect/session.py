@@ -12,6 +12,7 @@ from pyspark.sql.connect.plan import SQL, SubqueryAlias
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.connect.sql_formatter import SQLStringFormatter
 
+from millpond.engine.connect.clients import close_client
 from millpond.engine.connect.functions import RegisteredFunctions, Registration
 from millpond.engine.connect.guard import DefinitionGuard, refused
 from millpond.engine.sqltext.parsing import is_query_text
@@ -45,7 +46,7 @@ class PipelineSession(SparkSession):
         retries: Sequence[Any] | None = None,
     ) -> None:
         super().__init__(connection)
-        self._client.close()
+        close_client(self._client)
         self._client: PipelineClient = PipelineClient(connection, guard=guard, functions=functions)
         if retries is not None:
             self._client.set_retry_policies(list(retries))

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder, SparkConnectClient
 
+from millpond.engine.connect.clients import close_client
 from millpond.engine.connect.functions import RegisteredFunctions
 from millpond.errors.engine import EngineConfigurationError
 
@@ -81,7 +82,7 @@ class Sessions:
     def close(self) -> None:
         with self._lock:
             for client, _ in self._clients.values():
-                client.close()
+                close_client(client)
             self._clients.clear()
 
     def _open(self, spark_conf: frozenset[tuple[str, str]]) -> Any:
@@ -95,7 +96,7 @@ class Sessions:
             try:
                 client.config(proto.ConfigRequest.Operation(set=setting))
             except PySparkException as error:
-                client.close()
+                close_client(client)
                 raise EngineConfigurationError.of(key, value, str(error)) from error
         return client
 
