@@ -40,6 +40,9 @@ class FailingStore(LocalStore):
     def put_if_absent(self, path, data):
         self._do("put_if_absent", path, data)
 
+    def exists(self, path):
+        return self._do("exists", path)
+
 
 @pytest.fixture
 def filled(folder):
@@ -100,6 +103,14 @@ def test_an_event_log_for_which_there_is_no_space_is_a_problem_of_its_own(filled
     monkeypatch.setattr(sys.modules["millpond.events.table"], "write_data_files", fail)
     filled.feed("landing", [{"k": 2}])
     result = filled.run()
+    assert result.state is UpdateState.COMPLETED
+    assert [type(problem) for problem in result.problems] == [EventLogWriteError]
+    assert filled.rows("silver") == [(1,), (2,)]
+
+
+def test_an_event_log_that_can_not_be_looked_at_is_a_problem_of_its_own(filled):
+    filled.feed("landing", [{"k": 2}])
+    result = run(filled, FailingStore("exists", "storage/events/_delta_log"))
     assert result.state is UpdateState.COMPLETED
     assert [type(problem) for problem in result.problems] == [EventLogWriteError]
     assert filled.rows("silver") == [(1,), (2,)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from millpond.delta import Table
 from millpond.flows import commits
 from millpond.state import BatchState, FlowState
 from millpond.storage import LocalStore
@@ -145,6 +146,16 @@ def state_is_written_after_the_commit() -> Any:
     return _replaced((BatchState, "commit", later), (FlowState, "prune", after))
 
 
+def plans_of_the_dead_are_not_synced() -> Any:
+    """A batch is applied over a plan whose writer died before it was durable."""
+    return _replaced((Checkpoint, "make_durable", lambda _self: None))
+
+
+def commits_of_the_dead_are_not_synced() -> Any:
+    """A batch is planned over a commit whose writer died before it was durable."""
+    return _replaced((Table, "durable_snapshot", Table.snapshot))
+
+
 # Each with the first seed that noticed it when it was written.
 CANARIES: dict[Callable[[], Any], int] = {
     content_is_not_synced: 0,
@@ -157,4 +168,6 @@ CANARIES: dict[Callable[[], Any], int] = {
     batches_are_applied_again: 0,
     batches_are_planned_after_they_are_applied: 2,
     state_is_written_after_the_commit: 10,
+    plans_of_the_dead_are_not_synced: 52,
+    commits_of_the_dead_are_not_synced: 29,
 }

@@ -55,11 +55,11 @@ class Durability:
         status = path.stat()
         return self._sizes.get(status.st_ino, -1) >= status.st_size
 
-    def is_named(self, path: Path) -> bool:
-        """Whether a file's name is durable."""
+    def is_durable(self, path: Path) -> bool:
+        """Whether a file is, by content and name."""
         folder = path.parent
         names = self._names.get((folder, folder.stat().st_ino), {})
-        return path.name in names
+        return path.name in names and self.is_synced(path)
 
     def lose_power(self, choices: random.Random) -> None:
         """Do to the folder what a loss of power may do to it."""

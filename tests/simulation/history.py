@@ -7,7 +7,7 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from unittest import mock
 import duckdb
 
 from millpond.delta import data_files, live_rows, shared_connection
-from millpond.delta.log import entry_path
+from millpond.delta.log import LOG_FOLDER, entry_path
 from millpond.engine.embedded import EmbeddedEngine
 from millpond.errors import MillpondError
 from millpond.events import EventLog, UpdateState
@@ -201,7 +201,7 @@ class History:
         disk = FaultyDisk(self.durability, life)
         project = replace(
             on_engine(self.folder.project(), self.engine),
-            store=PromisingStore(disk, self.promises, self._look_at_plan),
+            store=PromisingStore(disk, self.promises, self._look),
         )
         live_rows._known_columns.clear()  # a new process knows nothing
         result: UpdateResult | None = None
@@ -263,6 +263,8 @@ class History:
         if result is None:
             return
         for flow in result.flows:
+            if isinstance(flow.error, Unsound):
+                raise SimulationError(str(flow.error)) from flow.error
             if flow.error is not None and not isinstance(flow.error, MillpondError):
                 raise SimulationError(f"{flow.name} failed without words: {flow.error!r}") from (
                     flow.error
@@ -274,17 +276,36 @@ class History:
                 if name in self.readers and wanted[self._prefixes[name]] != wanted[-1]:
                     raise SimulationError(f"{name} is not up to date after an update")
 
-    def _look_at_plan(self, path: Path, data: bytes) -> None:
-        """A batch must not be planned over a commit that a loss of power can take."""
-        if path.parent.name != "offsets":
+    def _look(self, path: Path, data: bytes) -> None:
+        """Nothing may be written that rests on what a loss of power can still take."""
+        if path.parent.name == "offsets":
+            grounds = self._grounds_of_plan(json.loads(data))
+        elif path.parent.name == LOG_FOLDER and path.suffix == ".json":
+            grounds = self._grounds_of_commit(
+                path.parent.parent, map(json.loads, data.splitlines())
+            )
+        else:
             return
-        for name, source in json.loads(data)["sources"].items():
-            table = self.folder.table(name.split(".")[-1])
+        for ground in grounds:
+            if ground.exists() and not self.durability.is_durable(ground):
+                raise Unsound(f"{path} rests on {ground}, which is not durable")
+
+    def _grounds_of_plan(self, plan: dict[str, Any]) -> Iterator[Path]:
+        """The commits of the pipeline's own tables that a batch is planned over."""
+        for name, source in plan["sources"].items():
             for place in map(DeltaOffset.from_json, (source["start"], source["end"])):
                 version = place.version if place.initial_snapshot else place.last_version
-                entry = entry_path(table, version)
-                if entry.exists() and not self.durability.is_named(entry):
-                    raise Unsound(f"{path} rests on {entry}, whose name is not durable")
+                yield entry_path(self.folder.table(name.split(".")[-1]), version)
+
+    def _grounds_of_commit(self, table: Path, actions: Iterable[dict[str, Any]]) -> Iterator[Path]:
+        """The files that a commit adds, and the plan of the batch that it is of."""
+        for action in actions:
+            match action:
+                case {"add": {"path": path}}:
+                    yield table / path
+                case {"txn": {"appId": app_id, "version": batch}} if "/" in app_id:
+                    flow, checkpoint = app_id.rsplit("/", 1)
+                    yield self.folder.layout.checkpoint(flow, checkpoint) / "offsets" / str(batch)
 
     def _lose_power(self) -> None:
         self.story.append("power lost")

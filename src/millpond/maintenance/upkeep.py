@@ -84,10 +84,10 @@ class Upkeep:
             self._try(lambda: self._clean(deadline_s=deadline_s))
 
     def clean(self) -> None:
-        """Once a day remove what is too old."""
+        """Once a day remove what is too old of a table that may not be there yet."""
         with self._lock:
             deadline_s = time.monotonic() + FINISH_S
-            self._try(lambda: self._clean(deadline_s=deadline_s))
+            self._try(lambda: self._clean(deadline_s=deadline_s) if self.table.exists() else None)
 
     def by_hand(self) -> Report:
         """Do all that there is to do, now.

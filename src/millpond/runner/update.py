@@ -272,9 +272,8 @@ class _Update:
             dataset = graph.datasets[key]
             self._note(dataset.name, runtime.look_after(dataset))
         events = event_log_upkeep(self.project)
-        if events.table.exists():
-            events.clean()
-            self._note(EVENT_LOG_NAME, events)
+        events.clean()
+        self._note(EVENT_LOG_NAME, events)
 
     def _note(self, name: TableName | str, upkeep: Upkeep | None) -> None:
         if upkeep is not None and (upkeep.report or upkeep.problem is not None):

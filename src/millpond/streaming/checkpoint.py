@@ -82,6 +82,10 @@ class Checkpoint:
         except FileExistsError as error:
             raise CheckpointConflictError.from_batch(path) from error
 
+    def make_durable(self) -> None:
+        """Make durable what a process planned that died before it was."""
+        self._store.sync([self._offsets])
+
     def prune(self, *, committed: int, keep: int = BATCHES_KEPT) -> None:
         """Remove old batches, all but the `keep` newest, once `committed` is in the table.
 

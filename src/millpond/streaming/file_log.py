@@ -165,6 +165,9 @@ class FileLog:
     def leave(self, number: int, unread: Unread) -> None:
         """Say which files of an entry were not read after all; durable on return."""
         if unread == self.unread(number):
+            if unread != Unread():
+                # Who wrote that may have died before it was durable.
+                self._store.sync([self._unread_path(number)])
             return
         # A summary has what an earlier attempt at the batch read, if the table was restored since.
         for summed in _numbers(self._store.list(self.folder), _SUMMARY):

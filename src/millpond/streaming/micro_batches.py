@@ -129,7 +129,9 @@ def run_once(
     """Apply the only batch of a flow without streams, unless the target carries it already."""
     if committed() is not None:
         return
-    if not checkpoint.numbers():
+    if checkpoint.numbers():
+        checkpoint.make_durable()
+    else:
         checkpoint.plan(PlannedBatch(0))
     yield apply(MicroBatch(0))
 
@@ -157,6 +159,9 @@ def _resume(
             checkpoint.folder, planned=newest, committed=committed, gone=gone[0]
         )
     pending = [checkpoint.read(number) for number in range(first, newest + 1)]
+    if pending:
+        # The table must not hold a batch whose plan can still be lost.
+        checkpoint.make_durable()
     return pending, pending[-1] if pending else checkpoint.read(newest)
 
 
