@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -424,3 +427,28 @@ def test_an_unreadable_folder_empties_nothing(suppliers):
     suppliers.sent.rename(suppliers.sent.parent / "away")
     suppliers.error()
     assert found(suppliers) == [("a.csv", 1)]
+
+
+def test_a_file_in_a_folder_that_can_not_be_listed_is_not_gone(suppliers, monkeypatch):
+    table(suppliers, setting="replaceAndRemove")
+    suppliers.send("sub/a.csv", csv(1))
+    suppliers.send("b.csv", csv(2))
+    suppliers.updated()
+    shut = str(suppliers.sent / "sub")
+    scandir, status = os.scandir, Path.stat
+
+    def refused(path):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    # Root, who may run this, can list every folder.
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", lambda p: refused(p) if str(p) == shut else scandir(p))
+        patched.setattr(
+            Path,
+            "stat",
+            lambda p, **k: refused(p) if str(p).startswith(f"{shut}/") else status(p, **k),
+        )
+        assert "sub/: the folder can't be listed: Permission denied" in str(suppliers.error())
+    assert found(suppliers) == [("a.csv", 1), ("b.csv", 2)]
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 1), ("b.csv", 2)]

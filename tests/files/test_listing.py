@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -342,6 +343,21 @@ def test_links_in_a_circle_come_to_an_end(tmp_path):
     assert listed(tmp_path) == ["a/x.csv", "b/back/x.csv", "a/over/y.csv", "b/y.csv"]
 
 
+def test_folders_that_all_link_to_each_other_are_walked_in_little_time(tmp_path):
+    names = [f"d{number}" for number in range(12)]
+    write(tmp_path, *(f"{name}/a.csv" for name in names))
+    for name in names:
+        for other in names:
+            if other != name:
+                (tmp_path / name / f"to_{other}").symlink_to(tmp_path / other)
+    found = listed(tmp_path)
+    assert {f"{name}/a.csv" for name in names} <= set(found)
+    assert {f"d0/to_{name}/a.csv" for name in names[1:]} <= set(found)
+    # Each folder once by itself, and once behind each link in a folder.
+    assert len(found) == 12 + 12 * 11 * 11
+    assert listed(tmp_path) == found
+
+
 def test_what_is_no_file_is_left_out(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     write(tmp_path, "a.csv")
@@ -377,6 +393,29 @@ def test_a_folder_that_may_not_be_read_fails_the_listing(tmp_path):
     finally:
         os.seteuid(user)
         (tmp_path / "shut").chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("path", "discovery"), [("", RECURSIVE), ("*", STRICT), ("*/*", STRICT), ("*", LOOSE)]
+)
+def test_a_folder_that_may_not_be_read_is_passed_over_where_that_is_told(path, discovery):
+    user = os.geteuid()
+    unlisted = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        write(folder, "shut/a.csv", "open/b.csv")
+        (folder / "shut").chmod(0)
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            options = FileOptions("csv", (f"{folder}/{path}",), discovery=discovery)
+            found = list_files(options, root=Path("/"), unlisted=unlisted)
+        finally:
+            os.seteuid(user)
+            (folder / "shut").chmod(0o700)
+        assert [file.uri for file in found] == [f"file:{folder}/open/b.csv"]
+        assert unlisted == {f"file:{folder}/shut/": "the folder can't be listed: Permission denied"}
 
 
 def test_a_name_too_long_for_any_file_fails_with_words(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import threading
 import time
@@ -345,3 +346,33 @@ def test_a_file_that_was_sent_again_while_its_batch_waited_is_judged_as_it_is_no
     assert "keeps changing" not in str(error)
     suppliers.updated()
     assert sorted(row[:2] for row in suppliers.rows()) == [("a", 1), ("d", 3)]
+
+
+def make_deep(folder):
+    """Folders in each other until no path can name the innermost, which has a file."""
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 240, dir_fd=here)
+        below = os.open("d" * 240, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("a.csv", os.O_CREAT, dir_fd=here))
+    os.close(here)
+
+
+@pytest.mark.parametrize("passes_over", [False, True])
+def test_a_folder_that_can_not_be_listed_costs_none_of_the_others(suppliers, passes_over):
+    more = ", ignoreCorruptFiles => true" if passes_over else ""
+    suppliers.query(f"{READ}{more})".replace("schema => 'v INT', ", ""))
+    suppliers.send("a.csv", csv(1))
+    make_deep(suppliers.sent)
+    if passes_over:
+        suppliers.updated()
+    else:
+        error = suppliers.error()
+        assert isinstance(error, FilesNotReadError)
+        assert "/: the folder can't be listed: File name too long" in str(error)
+    assert values(suppliers) == [1]
+    suppliers.send("b.csv", csv(2))
+    suppliers.update()
+    assert values(suppliers) == [1, 2]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
 
-from millpond.errors.files import FilesNotFoundError
+from millpond.errors.files import FilesNotFoundError, FilesUnreachableError
 from millpond.files.globs import (
     alternatives,
     compiled,
@@ -21,12 +22,18 @@ from millpond.files.globs import (
 from millpond.files.listed_file import ListedFile
 from millpond.files.locations import Location, locate, parse_uri, unquote_path
 from millpond.files.options import Dialect, FileOptions
-from millpond.files.stores import FileStore, is_hidden, store_for
+from millpond.files.stores import FileStore, FolderEntry, is_hidden, store_for, unlisted_reason
 
 _SECOND_NS = 10**9
 
 
-def list_files(options: FileOptions, *, root: Path, first: bool = False) -> list[ListedFile]:
+def list_files(
+    options: FileOptions,
+    *,
+    root: Path,
+    first: bool = False,
+    unlisted: dict[str, str] | None = None,
+) -> list[ListedFile]:
     """The files there are now, in the order of modification time, then of location.
 
     Names that begin with `_` or `.` are left out, unless the path spells that beginning out.
@@ -34,6 +41,8 @@ def list_files(options: FileOptions, *, root: Path, first: bool = False) -> list
     Args:
         root: What paths that do not begin with `/` start from.
         first: Whether nothing was read yet. Spark's `maxFileAge` leaves none out then.
+        unlisted: Takes the URIs of folders below that can't be listed and are passed over, with
+            why. Without it, one of them fails the listing.
 
     Raises:
         FilesNotFoundError: There is no such folder; in a batch, also where a glob matches nothing.
@@ -42,8 +51,8 @@ def list_files(options: FileOptions, *, root: Path, first: bool = False) -> list
     found: list[ListedFile] = []
     for path in options.paths:
         location = locate(path, root=root)
-        store = store_for(location, options.store_options)
-        files = list(_files_at(location, store, options))
+        store = store_for(location, options.store_options, unlisted=unlisted)
+        files = list(_files_at(location, store, options, unlisted))
         if not files and is_glob(location.path) and store.is_folder(location.path) is not None:
             # Nothing matches, but something is called just so.
             files = list(_below(location, location.path, store, options))
@@ -58,11 +67,13 @@ def list_files(options: FileOptions, *, root: Path, first: bool = False) -> list
     return _in_order(_filtered(found, options, first=first))
 
 
-def _files_at(location: Location, store: FileStore, options: FileOptions) -> Iterator[ListedFile]:
+def _files_at(
+    location: Location, store: FileStore, options: FileOptions, unlisted: dict[str, str] | None
+) -> Iterator[ListedFile]:
     if not is_glob(location.path):
         return _below(location, location.path, store, options)
     if options.discovery.strict_globber:
-        return _matching(location, store, options)
+        return _matching(location, store, options, unlisted)
     return _matching_loosely(location, store)
 
 
@@ -83,28 +94,61 @@ def _below(
         )
 
 
-def _matching(location: Location, store: FileStore, options: FileOptions) -> Iterator[ListedFile]:
+def _matching(
+    location: Location, store: FileStore, options: FileOptions, unlisted: dict[str, str] | None
+) -> Iterator[ListedFile]:
     """As Spark does: a part of the pattern stands for a folder, the last one for files as well."""
     for pattern in alternatives(location.path):
         parts = [part for part in pattern.split("/") if part]
-        for path in _expanded("", parts, store):
+        for path in _expanded("", parts, location, store, unlisted):
             wanted = f"{path}/" if pattern.endswith("/") else path
-            yield from _below(location, wanted, store, options)
+            with _passed_over(location.uri(f"{path}/"), unlisted):
+                yield from _below(location, wanted, store, options)
 
 
-def _expanded(folder: str, parts: list[str], store: FileStore) -> Iterator[str]:
+def _expanded(
+    folder: str,
+    parts: list[str],
+    location: Location,
+    store: FileStore,
+    unlisted: dict[str, str] | None,
+    *,
+    is_match: bool = False,
+) -> Iterator[str]:
+    """The paths that a pattern matches.
+
+    Args:
+        is_match: Whether the folder was found by a pattern, so that it is one of many.
+    """
     if not parts:
         yield folder
         return
     part, rest = parts[0], parts[1:]
     if not has_wildcard(part):
-        yield from _expanded(f"{folder}/{unescaped(part)}", rest, store)
+        below = f"{folder}/{unescaped(part)}"
+        yield from _expanded(below, rest, location, store, unlisted, is_match=is_match)
         return
     regex = re.compile(rf"{to_regex(part)}\Z", re.DOTALL)
-    for entry in store.entries(folder or "/"):
+    entries: list[FolderEntry] = []
+    with _passed_over(location.uri(f"{folder}/"), unlisted if is_match else None):
+        entries = store.entries(folder or "/")
+    for entry in entries:
         fits = (entry.is_folder or not rest) and regex.match(entry.name) is not None
         if fits and _is_meant(entry.name, part):
-            yield from _expanded(f"{folder}/{entry.name}", rest, store)
+            below = f"{folder}/{entry.name}"
+            yield from _expanded(below, rest, location, store, unlisted, is_match=True)
+
+
+@contextmanager
+def _passed_over(uri: str, unlisted: dict[str, str] | None) -> Iterator[None]:
+    """Take note of a folder that can't be listed, where notes are taken."""
+    try:
+        yield
+    except FilesUnreachableError as error:
+        # Objects are listed in one go: if that fails, nothing is known of any of them.
+        if unlisted is None or not uri.startswith("file:"):
+            raise
+        unlisted[uri] = unlisted_reason(error.__cause__)
 
 
 def _is_meant(name: str, part: str) -> bool:

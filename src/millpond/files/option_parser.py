@@ -294,7 +294,7 @@ def _told_format(
         discovery=looked_for.discovery(),
         location=where,
     )
-    return format_of_names(file.name for file in list_files(options, root=root)) or ""
+    return format_of_names(file.name for file in list_files(options, root=root, unlisted={})) or ""
 
 
 def _known_format(name: str, dialect: Dialect, *, where: SourceLocation | None) -> str:

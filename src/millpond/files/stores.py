@@ -78,17 +78,21 @@ class FileStore(Protocol):
         ...
 
 
-def store_for(location: Location, options: Mapping[str, str]) -> FileStore:
+def store_for(
+    location: Location, options: Mapping[str, str], *, unlisted: dict[str, str] | None = None
+) -> FileStore:
     """What reads a location.
 
     Args:
         options: `store_options` of the read.
+        unlisted: Takes the URIs of folders that a walk passes over since they can't be listed, with
+            why. Without it, such a folder fails the walk.
 
     Raises:
         MillpondError: The location is incomplete.
     """
     if location.is_local:
-        return LocalFiles()
+        return LocalFiles(unlisted)
     if location.scheme.startswith("s3"):
         from millpond.files.s3_files import S3Files
 
@@ -187,8 +191,15 @@ def one_version(
     raise FileChangedError.from_uri(uri, times=FETCH_TRIES)
 
 
+@dataclass(frozen=True)
 class LocalFiles:
-    """Files on this machine. Links are followed, out of the folder too, as Spark does."""
+    """Files on this machine. Links are followed, out of the folder too, as Spark does.
+
+    Attributes:
+        unlisted: As `store_for` is given it.
+    """
+
+    unlisted: dict[str, str] | None = None
 
     def is_folder(self, path: str) -> bool | None:
         try:
@@ -217,7 +228,7 @@ class LocalFiles:
         return sorted(found, key=lambda entry: entry.name)
 
     def walk(self, folder: str, *, recursive: bool) -> Iterator[ListedFile]:
-        return _walk(folder.rstrip("/"), recursive=recursive)
+        return _walk(folder.rstrip("/"), recursive=recursive, unlisted=self.unlisted)
 
     def stat(self, uri: str) -> ListedFile | None:
         try:
@@ -259,27 +270,60 @@ class LocalFiles:
             raise _unreachable(str(source), "moved", error) from error
 
 
-def _walk(folder: str, *, recursive: bool) -> Iterator[ListedFile]:
-    # Each folder with the ones above it: a link to one of those would lead round in circles.
-    waiting: list[tuple[str, frozenset[_Identity]]] = [(folder, frozenset())]
+def _walk(folder: str, *, recursive: bool, unlisted: dict[str, str] | None) -> Iterator[ListedFile]:
+    waiting = [_Folder(folder)]
     while waiting:
-        here, above = waiting.pop()
-        below: list[str] = []
+        here = waiting.pop()
+        below: list[tuple[str, bool]] = []
         try:
-            identity = _identity(here or "/")
-            if identity in above:
+            identity = _identity(here.path or "/")
+            if here.was_met(identity):
                 continue
-            yield from _files_in(here, below, recursive=recursive)
+            yield from _files_in(here.path, below, recursive=recursive)
         except (FileNotFoundError, NotADirectoryError):
             continue  # gone since it was listed
         except OSError as error:
-            raise _unreachable(here, "listed", error) from error
-        if below:
-            chain = above | {identity}
-            waiting.extend((f"{here}/{name}", chain) for name in below)
+            if unlisted is None or here.path == folder:
+                raise _unreachable(here.path, "listed", error) from error
+            unlisted[f"file:{quote_path(here.path)}/"] = unlisted_reason(error)
+        # In the order of names, so that it is the same of several links each time that counts.
+        waiting.extend(
+            here.below(name, identity, is_link=is_link)
+            for name, is_link in sorted(below, reverse=True)
+        )
 
 
-def _files_in(folder: str, below: list[str], *, recursive: bool) -> Iterator[ListedFile]:
+@dataclass(frozen=True)
+class _Folder:
+    """A folder on the way of a walk.
+
+    Attributes:
+        above: Those that it lies in. A link to one of them would lead round in circles.
+        linked: Where the way has a link, all folders that were met behind that. One that several
+            links lead to is walked through once there: folders that link to each other can be
+            reached in more ways than anybody could walk.
+    """
+
+    path: str
+    above: frozenset[_Identity] = frozenset()
+    linked: set[_Identity] | None = None
+
+    def was_met(self, identity: _Identity) -> bool:
+        if identity in self.above or identity in (self.linked or ()):
+            return True
+        if self.linked is not None:
+            self.linked.add(identity)
+        return False
+
+    def below(self, name: str, identity: _Identity, *, is_link: bool) -> _Folder:
+        linked = set[_Identity]() if is_link and self.linked is None else self.linked
+        return _Folder(f"{self.path}/{name}", self.above | {identity}, linked)
+
+
+def _files_in(
+    folder: str, below: list[tuple[str, bool]], *, recursive: bool
+) -> Iterator[ListedFile]:
+    """The files of a folder; takes note of the names of folders, and of which are links."""
     prefix = f"file:{quote_path(folder)}/"
     with os.scandir(folder or "/") as scan:
         for entry in scan:
@@ -290,7 +334,7 @@ def _files_in(folder: str, below: list[str], *, recursive: bool) -> Iterator[Lis
             try:
                 if entry.is_dir():
                     if recursive or is_partition(name):
-                        below.append(name)
+                        below.append((name, entry.is_symlink()))
                 elif entry.is_file():
                     # For a file that is no link, the one call of the operating system.
                     found = entry.stat()
@@ -311,3 +355,9 @@ def _unreachable(path: str, action: str, error: OSError) -> FilesUnreachableErro
     return FilesUnreachableError.from_error(
         path, action=action, reason=error.strerror or str(error)
     )
+
+
+def unlisted_reason(error: BaseException | None) -> str:
+    """Why a folder is passed over."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"the folder can't be listed: {reason or error}"

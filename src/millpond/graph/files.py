@@ -143,7 +143,9 @@ class FileRead:
             places=self._places,
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
-            list=lambda first: list_files(self.options, root=self.root, first=first),
+            list=lambda first, unlisted: list_files(
+                self.options, root=self.root, first=first, unlisted=unlisted
+            ),
             root=self.root,
             propose=partial(self._propose, follower.views),
             refused=self.refused,
@@ -193,7 +195,8 @@ class FileRead:
 
 
 def _inferred(options: FileOptions, read: TableRead, *, root: Path) -> KeptColumns:
-    files = list_files(options, root=root)
+    # A stream tells of folders that can't be listed when it has read the others.
+    files = list_files(options, root=root, unlisted={} if options.streaming else None)
     if not files and options.schema is None:
         raise ColumnsNotInferredError.from_read(" ".join(options.paths), where=read.location)
     return infer(files, options, root=root)

@@ -46,7 +46,7 @@ class FileAccess:
         places: Where they lie, absolute and each spelled in one way.
         columns_of: The columns for reading some files, which the names of their folders tell of.
         list: Lists what there is now, in the order in which it is to be read. It is told whether
-            nothing was read yet.
+            nothing was read yet, and tells of folders that can't be listed.
         follows_removals: Whether a file that is gone is told of.
         names_are_keys: Whether files of one name are told of together.
         root: What relative paths start from.
@@ -58,7 +58,7 @@ class FileAccess:
     places: tuple[str, ...]
     columns: FileColumns
     columns_of: Callable[[Sequence[ListedFile]], FileColumns]
-    list: Callable[[bool], Sequence[ListedFile]]
+    list: Callable[[bool, dict[str, str]], Sequence[ListedFile]]
     root: Path
     propose: Callable[[Sequence[NewColumn]], None]
     refused: Mapping[NewColumn, str] = field(default_factory=dict)
@@ -110,6 +110,7 @@ class FileSource:
         self._flow = flow
         self._listed: Sequence[ListedFile] | None = None
         self._there: set[str] = set()
+        self._unlisted: dict[str, str] = {}
         self._waiting: deque[ListedFile] | None = None
         self._tries: dict[str, int] = {}
         self._left: dict[str, str] = {}
@@ -141,6 +142,7 @@ class FileSource:
         self._listed = self._waiting = None
         self._tries.clear()
         self._left.clear()
+        self._unlisted.clear()
         self._unlike.clear()
         self._strange = None
         return {"files": "now"}
@@ -251,8 +253,10 @@ class FileSource:
         seen = self._log.seen(until=number)
         if self._listed is None:
             # Whoever still writes a file that is read already changes nothing for this update.
-            there = self._access.list(not number)
+            there = self._access.list(not number, self._unlisted)
             self._there = {file.uri for file in there}
+            told_of = self.passed_over if self._options.ignore_corrupt else self._left
+            told_of.update(self._unlisted)
             self._listed = self._settled([file for file in there if self._is_new(file, seen)])
         return [file for file in self._listed if self._is_new(file, seen)]
 
@@ -265,10 +269,12 @@ class FileSource:
             return []
         seen = self._log.seen(until=number)
         now = now_ns()
+        # Nobody knows what is in a folder that can't be listed.
+        unknown = tuple(self._unlisted)
         return [
             ListedFile(uri, 0, max(now, seen.newest.get(uri, file).modified_ns + _MICROSECOND_NS))
             for uri, file in seen.files.items()
-            if uri not in self._there and self._stat(uri) is None
+            if uri not in self._there and not uri.startswith(unknown) and self._stat(uri) is None
         ]
 
     def _begin_names_anew(self, number: int) -> None:
