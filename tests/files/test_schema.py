@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from pyspark.sql.types import (
     DateType,
@@ -12,9 +14,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from millpond.errors.file_formats import FileUnreadableError
 from millpond.errors.file_reads import KeptColumnsUnreadableError
+from millpond.files import schema as schema_of_files
+from millpond.files.listing import list_files
 from millpond.files.options import Dialect, FileOptions
-from millpond.files.schema import FileSchemas, KeptColumns, file_columns
+from millpond.files.schema import FileSchemas, KeptColumns, file_columns, infer
 from millpond.storage import LocalStore
 
 OPTIONS = FileOptions("json", ("/data",), rescued_column="_rescued_data")
@@ -86,3 +91,18 @@ def test_a_plain_format_has_columns_of_folders_behind_the_given_ones_whether_nam
     expected = StringType() if named else KEPT.of_folders["day"].dataType
     assert columns.schema["day"].dataType == expected
     assert (columns.inside.names, columns.of_folders) == (["a"], {"day"})
+
+
+def test_columns_are_inferred_from_later_files_where_no_earlier_one_can_be_read(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(schema_of_files, "_SAMPLE_FILES", 2)
+    for number in range(5):
+        (tmp_path / f"{number}.csv.gz").write_text("no gzip")
+    options = FileOptions("csv", (str(tmp_path),), format_options={"header": "true"})
+    listed = list_files(options, root=tmp_path)
+    with pytest.raises(FileUnreadableError, match=r"0\.csv\.gz"):
+        infer(listed, options, root=tmp_path)
+    (tmp_path / "5.csv.gz").write_bytes(gzip.compress(b"v\n1\n"))
+    listed += list_files(options, root=tmp_path)[-1:]
+    assert infer(listed, options, root=tmp_path).inside.names == ["v"]

@@ -102,21 +102,27 @@ def _arrow(codec: str) -> Callable[[Path], Any]:
 
 
 class _Deflated:
-    """Raw zlib content, as Hadoop's `.deflate` files hold it."""
+    """Zlib content, as Hadoop's `.deflate` files hold it: one stream after the other."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         self._zlib = zlib.decompressobj()
+        self._rest = b""
 
     def read(self, size: int = -1) -> bytes:
-        while not self._zlib.eof:
-            data = self._zlib.unconsumed_tail or self._file.read(_CHUNK_BYTES)
-            if not data:
-                raise EOFError("it ends too early")
+        while True:
+            data = self._rest or self._file.read(_CHUNK_BYTES)
+            if self._zlib.eof:
+                if not data:
+                    return b""
+                self._zlib = zlib.decompressobj()
+            # Even without more data there may be more to give.
             plain = self._zlib.decompress(data, max(size, 0))
+            self._rest = self._zlib.unused_data or self._zlib.unconsumed_tail
             if plain:
                 return plain
-        return b""
+            if not data and not self._zlib.eof:
+                raise EOFError("it ends too early")
 
     def close(self) -> None:
         self._file.close()

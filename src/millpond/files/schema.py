@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -152,11 +152,21 @@ def infer(files: Sequence[ListedFile], options: FileOptions, *, root: Path) -> K
     Raises:
         MillpondError: None of them can be read, or they contradict each other.
     """
-    inside = options.schema
-    if inside is None:
-        with tempfile.TemporaryDirectory(prefix="millpond-infer-") as name, cursor() as connection:
-            inside = _Inference(options, connection, Path(name)).columns(_sample(files))
+    inside = _inferred(files, options) if options.schema is None else options.schema
     return KeptColumns(inside, partition_columns(files, options, root=root))
+
+
+def _inferred(files: Sequence[ListedFile], options: FileOptions) -> StructType:
+    """The columns of the first files of which any can be read."""
+    first_error: MillpondError | None = None
+    for sample in _samples(files):
+        with tempfile.TemporaryDirectory(prefix="millpond-infer-") as name, cursor() as connection:
+            try:
+                return _Inference(options, connection, Path(name)).columns(sample)
+            except MillpondError as error:
+                first_error = first_error or error
+    assert first_error is not None
+    raise first_error
 
 
 class _Inference:
@@ -291,15 +301,17 @@ def check_readable(options: FileOptions, columns: FileColumns) -> None:
         )
 
 
-def _sample(files: Sequence[ListedFile]) -> list[ListedFile]:
+def _samples(files: Sequence[ListedFile]) -> Iterator[list[ListedFile]]:
+    """The files in parts, each of which is enough to tell the columns if any of it can be read."""
     sample: list[ListedFile] = []
     size_bytes = 0
-    for file in files[:_SAMPLE_FILES]:
+    for file in files:
         size_bytes += file.size_bytes
-        if sample and size_bytes > _SAMPLE_BYTES:
-            break
+        if sample and (size_bytes > _SAMPLE_BYTES or len(sample) >= _SAMPLE_FILES):
+            yield sample
+            sample, size_bytes = [], file.size_bytes
         sample.append(file)
-    return sample
+    yield sample
 
 
 def _hinted(fields: Sequence[Any], path: Sequence[str], data_type: DataType) -> list[Any]:
