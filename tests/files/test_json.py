@@ -170,6 +170,19 @@ class TestInference:
         ]
 
 
+class TestZeroWithSign:
+    @pytest.mark.parametrize("other", ['{"v":"x"}', '{"v":1.5}', '{"v":12345678901234567890123}'])
+    @pytest.mark.parametrize(
+        ("kind", "zero"), [("BIGINT", 0), ("INTEGER", 0), ("VARCHAR", "0"), ("DOUBLE", 0.0)]
+    )
+    def test_it_is_a_zero_whatever_else_is_read_with_it(self, write, other, kind, zero):
+        paths = [write('{"v":-0}', "a.json"), write(other, "b.json")]
+        for files in (paths[:1], paths):
+            answer = read("json", files, columns=f"v {kind}")
+            place = answer.indexes.index(0)
+            assert (answer.rows[place], answer.rescued[place]) == ({"v": zero}, None)
+
+
 class TestValues:
     @pytest.mark.parametrize(
         ("kind", "text", "value"),

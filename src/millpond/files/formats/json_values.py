@@ -159,7 +159,7 @@ class JsonValues:
             return value
         number = f"CASE WHEN starts_with({value}, {literal(TAG)}) THEN substr({value}, 2) END"
         if isinstance(wanted, StringType):
-            return f"coalesce({number}, {value})"
+            return f"coalesce({_plain_zero(number)}, {value})"
         return f"CAST({number} AS {duckdb_type(wanted)})"
 
     def _is_direct(self, kinds: AbstractSet[str], wanted: DataType) -> bool:
@@ -274,7 +274,8 @@ class JsonValues:
         number = self._number(text)
         if isinstance(wanted, IntegralType):
             value = f"TRY_CAST({number} AS {name})"
-            return f"CASE WHEN CAST({value} AS VARCHAR) = {number} THEN {value} END"
+            is_whole = f"CAST({value} AS VARCHAR) = {_plain_zero(number)}"
+            return f"CASE WHEN {is_whole} THEN {value} END"
         if isinstance(wanted, FloatType | DoubleType):
             return self._float(text, number, name)
         string = self._string(text)
@@ -303,8 +304,9 @@ class JsonValues:
 
     def _text(self, text: str) -> str:
         if not self.is_tagged:
-            return f"coalesce({self._string(text)}, {text})"
-        return f"coalesce({self._string(text)}, {self._number(text)}, {untagged(text)})"
+            return f"coalesce({self._string(text)}, {_plain_zero(text)})"
+        number = _plain_zero(self._number(text))
+        return f"coalesce({self._string(text)}, {number}, {untagged(text)})"
 
     def _string(self, text: str) -> str:
         """The text that a JSON string holds; NULL for another value."""
@@ -321,3 +323,8 @@ class JsonValues:
             f"CASE WHEN starts_with({text}, {_QUOTED_TAG}) "
             f"THEN substr({text}, 3, length({text}) - 3) END"
         )
+
+
+def _plain_zero(number: str) -> str:
+    """A number as it is written, or as Spark and DuckDB write a zero that has a sign."""
+    return f"CASE WHEN {number} = '-0' THEN '0' ELSE {number} END"
