@@ -55,6 +55,22 @@ def test_files_in_which_no_column_is_found_are_a_warning(folder, options):
     assert "warning" not in run(folder).stderr
 
 
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", '{\n  "a": 1,\n  "b": 2\n}\n'])
+def test_files_in_which_no_column_can_be_inferred_are_a_warning(folder, content):
+    source = folder.root / "source"
+    source.mkdir()
+    (source / "one.json").write_text(content)
+    folder.write(
+        "t.sql",
+        f"CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('{source}', "
+        "format => 'json');",
+    )
+    shown = run(folder)
+    assert "warning: Flow main.sales.t read rows that are null in all columns" in shown.stderr
+    assert "multiLine" in shown.stderr
+    assert len(folder.rows("t")) == content.count("\n")
+
+
 def run(folder):
     command = [Path(sys.executable).with_name("millpond"), "run"]
     return subprocess.run(command, cwd=folder.root, capture_output=True, text=True, check=False)

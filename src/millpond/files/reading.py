@@ -187,6 +187,9 @@ class _Group:
 
     def _is_empty(self, written: WrittenFile) -> bool:
         """Whether nothing but nulls came from inside the files, as far as it is cheap to tell."""
+        if not self._columns.inside.fields:
+            # Looked for, and none found: all that there is was rescued.
+            return self._options.schema is None
         inside = tuple(map(quote, self._columns.inside.names))
         counts = [
             int(found.get("null_count", 0))
