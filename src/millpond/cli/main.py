@@ -86,6 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except BrokenPipeError:
         code = _leave_broken_pipe()
+    if code > ExitCode.of_signal(0):
+        # Python would wait for threads of PySpark's, whose engine may give no answer any more.
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 
