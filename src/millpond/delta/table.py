@@ -108,7 +108,7 @@ class Table:
         with self._lock:
             newest = self.snapshot()
             if newest.entry_identity is None or newest.entry_identity != self._durable:
-                self.store.sync([self.path / LOG_FOLDER])
+                self.store.sync_names(self.path / LOG_FOLDER)
                 self._durable = newest.entry_identity
             return newest
 

@@ -70,6 +70,9 @@ class LocalStore:
         for folder in folders:
             self._disk.sync(folder)
 
+    def sync_names(self, folder: Path) -> None:
+        self._disk.sync(folder)
+
     def link(self, source: Path, target: Path) -> None:
         self._disk.link(source, target)
 

@@ -47,6 +47,10 @@ class Store(Protocol):
         """Make files and folders that others made, and their names, durable."""
         ...
 
+    def sync_names(self, folder: Path) -> None:
+        """Make the names in a folder durable, whoever gave them."""
+        ...
+
     def link(self, source: Path, target: Path) -> None:
         """Give a file a second place; not durable on return.
 

@@ -84,7 +84,7 @@ class Checkpoint:
 
     def make_durable(self) -> None:
         """Make durable what a process planned that died before it was."""
-        self._store.sync([self._offsets])
+        self._store.sync_names(self._offsets)
 
     def prune(self, *, committed: int, keep: int = BATCHES_KEPT) -> None:
         """Remove old batches, all but the `keep` newest, once `committed` is in the table.

@@ -167,7 +167,7 @@ class FileLog:
         if unread == self.unread(number):
             if unread != Unread():
                 # Who wrote that may have died before it was durable.
-                self._store.sync([self._unread_path(number)])
+                self._store.sync_names(self.folder)
             return
         # A summary has what an earlier attempt at the batch read, if the table was restored since.
         for summed in _numbers(self._store.list(self.folder), _SUMMARY):
