@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 
 import pytest
 from deltalake import DeltaTable
 
 from millpond.delta import Metadata, Table
+from millpond.maintenance.log_cleanup import clean_log
 from millpond.storage import LocalStore
 from millpond.streaming import DeltaSource
 from tests.delta.tables import KEY_VALUE, TABLE_ID, append
@@ -62,5 +64,20 @@ def test_a_batch_is_planned_over_commits_that_are_durable(durability, table, see
         )
     source = DeltaSource(table.path, store=LocalStore(FaultyDisk(durability)))
     assert source.latest_offset()["version"] == 2
+    durability.lose_power(random.Random(seed))
+    assert Table(table.path).snapshot().version == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_entries_are_cleaned_up_once_the_checkpoint_that_stands_for_them_is_durable(
+    durability, table, seed
+):
+    append(table, "SELECT 1 AS k, 'a' AS v")
+    DeltaTable(table.path).create_checkpoint()
+    in_a_year_ms = time.time_ns() // 1_000_000 + 365 * 24 * 3600 * 1000
+    snapshot = table.snapshot()
+    report = clean_log(table, snapshot, retention_ms=0, now_ms=in_a_year_ms)
+    assert report.log_files_removed == 1
+    durability.synced(table.path / "_delta_log")
     durability.lose_power(random.Random(seed))
     assert Table(table.path).snapshot().version == 1

@@ -57,6 +57,11 @@ def expired_log_files(
 def clean_log(table: Table, snapshot: Snapshot, *, retention_ms: int, now_ms: int) -> Report:
     """Remove them. A reader that is at an older version may find it gone, as after the time."""
     expired = expired_log_files(table, snapshot, retention_ms=retention_ms, now_ms=now_ms)
+    if expired:
+        # Other writers sync nothing, and without the entries a checkpoint can't be done without.
+        folder = snapshot.path / LOG_FOLDER
+        checkpoints = table.checkpoints()
+        table.store.sync([folder / name for found in checkpoints for name in found.names])
     # Oldest first: whenever this ends, what is left begins somewhere and has no gap.
     for path in expired:
         table.store.remove(path)
