@@ -200,7 +200,7 @@ class _Group:
 
     def _add_unlike(self, file: tuple[ListedFile, LocalFile], new_columns: StructType) -> None:
         listed, content = file
-        self._wider = united(self._wider, new_columns)
+        self._wider = united(self._wider, new_columns.fields)
         self._found.unlike[listed.uri] = tuple(map(NewColumn, new_columns))
         if self._found.strange is not None or len(self._found.unlike) > FILES_SHOWN:
             return
@@ -237,7 +237,7 @@ class _Group:
         new_columns = self._lacking(selection.new_columns)
         if new_columns.fields and self._options.evolution in _STOPPING:
             if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
-                check_count(united(self._wider, new_columns))
+                check_count(united(self._wider, new_columns.fields))
             return [], new_columns
         written = copy_to_files(
             connection,
@@ -251,12 +251,14 @@ class _Group:
         """Those of the columns found in files that the read lacks and could have."""
         from pyspark.sql.types import StructType
 
-        inside = self._columns.inside
-        known = inside.simpleString()
+        known = {field.name.lower(): field for field in self._columns.inside.fields}
         new = storable(self._columns.without_those_beside(found), self._options.dialect)
-        return StructType(
-            [f for f in new.fields if united(inside, StructType([f])).simpleString() != known]
-        )
+
+        def is_lacking(column: StructField) -> bool:
+            field = known.get(column.name.lower())
+            return field is None or united(StructType([field]), [column]) != StructType([field])
+
+        return StructType(list(filter(is_lacking, new.fields)))
 
     def _select(self, rows: str, files: Sequence[ListedFile]) -> str:
         """The rows with what stands beside them: of their file, and what did not fit."""
@@ -365,11 +367,20 @@ def _blamed(
     return next((file for file, _ in contents if file.uri == first), None)
 
 
-def united(known: StructType, more: StructType) -> StructType:
-    """Columns with those of others that they lack, by names in any case; fields of structs too."""
+def united(known: StructType, more: Iterable[StructField]) -> StructType:
+    """Columns with others that they lack, by names in any case; fields of structs too."""
+    from pyspark.sql.types import StructType
+
     from millpond.files.formats.merged_types import merge_structs
 
-    return merge_structs(known, more, keep_types=True)
+    waiting: dict[str, StructField] = {}
+    for column in more:
+        if column.name.lower() in waiting:
+            # Another file has fields of the same column.
+            known = merge_structs(known, StructType(list(waiting.values())), keep_types=True)
+            waiting = {}
+        waiting[column.name.lower()] = column
+    return merge_structs(known, StructType(list(waiting.values())), keep_types=True)
 
 
 def _folder_value(column: StructField, text: str | None, *, fails: bool) -> str:

@@ -54,15 +54,10 @@ class KeptColumns:
 
     def with_columns(self, new: Iterable[NewColumn]) -> KeptColumns:
         """The columns with some that were proposed, and no proposal any more."""
-        from pyspark.sql.types import StructType
-
-        inside, of_folders = self.inside, self.of_folders
-        for column in new:
-            if column.of_folder:
-                of_folders = united(of_folders, StructType([column.field]))
-            else:
-                inside = united(inside, StructType([column.field]))
-        return KeptColumns(inside, of_folders)
+        columns = list(new)
+        inside = [column.field for column in columns if not column.of_folder]
+        of_folders = [column.field for column in columns if column.of_folder]
+        return KeptColumns(united(self.inside, inside), united(self.of_folders, of_folders))
 
 
 _PROPOSING = threading.Lock()

@@ -17,6 +17,9 @@ from millpond.files.options import ParseMode
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
+# More columns than these make a query that takes longer to plan than to run.
+_WIDE = 200
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -140,13 +143,18 @@ class TypedTable:
             needed += self.unasked
         texts = [f"c{position} AS v{position}" for position in sorted(needed)]
         detail = [WIDTH, LINE, EXTRA, RAW] if self._table.is_detailed else []
-        values = [
-            f"{cast_sql(place.text, place.field.dataType, formats=self._options.formats)} "
-            f"AS {place.value}"
-            for place in self._places
-        ]
+        values = [f"{self._value(place)} AS {place.value}" for place in self._places]
         inner = f"SELECT {', '.join([*texts, FILE_INDEX, *detail])} FROM ({self._table.sql})"
         return f"SELECT {', '.join(['*', *values])} FROM ({inner})"
+
+    def _value(self, place: _Place) -> str:
+        kind, formats = place.field.dataType, self._options.formats
+        if place.is_text or len(self._places) <= _WIDE:
+            return cast_sql(place.text, kind, formats=formats)
+        # DuckDB looks for what a query computes twice, which takes the square of the number of such
+        # terms. It does not look within lambdas.
+        value = cast_sql("__text", kind, formats=formats)
+        return f"list_transform([{place.text}], lambda __text: {value})[1]"
 
     def _expected_width(self) -> int:
         if self._options.by_position:

@@ -1,0 +1,72 @@
+"""CSV files of many columns are read as those of few are, in a time that grows with their number."""
+
+from __future__ import annotations
+
+import time
+from datetime import date
+from decimal import Decimal
+
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from millpond.delta import connect
+from millpond.files.columns import NewColumn
+from millpond.files.formats import format_of
+from millpond.files.schema import KeptColumns
+from tests.files.format_reads import local, options_of, read, struct
+
+KINDS = {"BIGINT": "1", "DOUBLE": "2.5", "DATE": "2026-01-31", "BOOLEAN": "true", "VARCHAR": "x"}
+VALUES = {
+    "BIGINT": 1,
+    "DOUBLE": 2.5,
+    "DATE": date(2026, 1, 31),
+    "BOOLEAN": True,
+    "VARCHAR": "x",
+    "DECIMAL(5,2)": Decimal("3.20"),
+}
+
+
+def test_many_columns_have_the_values_that_few_have(tmp_path):
+    kinds = {f"c{i}": list(VALUES)[i % len(VALUES)] for i in range(240)}
+    texts = [KINDS.get(kind, "3.2") for kind in kinds.values()]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(map(",".join, [kinds, texts, ["?"] * 240])) + "\n")
+    columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    answer = read("csv", path, columns, header="true")
+    assert answer.rows[0] == {name: VALUES[kind] for name, kind in kinds.items()}
+    assert answer.rescued[0] is None
+    misfits = [name for name, kind in kinds.items() if kind != "VARCHAR"]
+    assert answer.rescued[1] == dict.fromkeys(misfits, "?")
+    assert answer.rows[1] == {name: None if name in misfits else "?" for name in kinds}
+
+
+def planning_s(folder, width):
+    """The processor's time for planning a read of so many columns."""
+    names = [f"c{i}" for i in range(width)]
+    path = folder / "a.csv"
+    path.write_text("\n".join(map(",".join, [names, ["1"] * width])) + "\n")
+    columns = struct(", ".join(f"{name} BIGINT" for name in names))
+    options = options_of("csv", header="true")
+    with connect(temporary_folder=folder) as connection:
+        selection = format_of("csv").select(
+            [local(path)], options, columns, connection=connection, folder=folder
+        )
+        before = time.process_time()
+        connection.execute(f"EXPLAIN {selection.sql}")
+        return time.process_time() - before
+
+
+def test_the_time_to_plan_a_read_does_not_grow_with_the_square_of_the_columns(tmp_path):
+    assert planning_s(tmp_path, 1200) < 9 * planning_s(tmp_path, 300)
+
+
+def test_columns_that_were_found_are_added_together():
+    new = [
+        NewColumn(StructField("a", LongType())),
+        NewColumn(StructField("s", StructType().add("x", LongType()))),
+        NewColumn(StructField("day", StringType()), of_folder=True),
+        NewColumn(StructField("S", StructType().add("y", LongType()))),
+        NewColumn(StructField("A", StringType())),
+    ]
+    kept = KeptColumns(StructType().add("b", LongType()), StructType()).with_columns(new)
+    assert kept.inside.simpleString() == "struct<b:bigint,a:bigint,s:struct<x:bigint,y:bigint>>"
+    assert kept.of_folders.names == ["day"]
