@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,7 @@ class EmbeddedEngine(ConnectEngine):
         Raises:
             MillpondError: The plan can't be analysed, or fails while it runs.
         """
-        from millpond.engine.embedded.staging import Staging, stage, staging
+        from millpond.engine.embedded.staging import stage, staging
 
         own = own_plan(plan)
         if not expectations and sequence_by is None:
@@ -136,23 +137,23 @@ class EmbeddedEngine(ConnectEngine):
                 return there
         client = self.client(spark_conf)
 
-        def analysed(binder: Binder) -> Staging:
-            root = self.bound(own, binder)
-            if state is not None:
-                from millpond.engine.embedded.stateful.execution import Batch
-                from millpond.engine.embedded.stateful.operations import resolved
-
-                files = folder.with_name(f"{folder.name}-state")
-                root, _ = resolved(own, root, client, batch=Batch(state, files))
-            return staging(
-                own, root, client=client, expectations=expectations, sequence_by=sequence_by
-            )
-
+        analyse = partial(
+            staging, own, client=client, expectations=expectations, sequence_by=sequence_by
+        )
         if state is not None:
-            # Operators with state are computed as the query is analysed.
-            return stage(own, analysed(binder), client=client, folder=folder)
-        parts = (own, client, sequence_by, *expectations)
-        with self._prepared.staging(parts, binder, analysed, client=client) as found:
+            from millpond.engine.embedded.stateful.execution import Batch
+            from millpond.engine.embedded.stateful.operations import resolved
+
+            files = folder.with_name(f"{folder.name}-state")
+            root, _ = resolved(own, self.bound(own, binder), client, batch=Batch(state, files))
+            return stage(own, analyse(root), client=client, folder=folder)
+        with self._prepared.staging(
+            (own, client, sequence_by, *expectations),
+            binder,
+            bind=partial(self.bound, own),
+            analyse=analyse,
+            client=client,
+        ) as found:
             return stage(own, found, client=client, folder=folder)
 
     def close(self) -> None:

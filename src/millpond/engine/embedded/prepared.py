@@ -1,8 +1,8 @@
-"""Resolves the query of a flow once for many batches, so that a batch sends no text to be parsed.
+"""Resolves the query of a flow once for all batches of an update: no text is parsed twice.
 
 Sail keeps some 100 KB for good of each SQL text that it parses, and 20 KB of each expression, which
-an update of many batches would feel. So from its second batch on, a query is a temporary view over
-folders in the place of its streams: a batch puts links to its files into them and reads the view.
+an update of many batches would feel. So a query becomes a temporary view over folders in the place
+of its streams: a batch puts links to its files into them and reads the view.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.errors import PySparkException
 from pyspark.sql.connect import proto
@@ -26,13 +26,22 @@ from millpond.engine.protocol import Binder, DeltaInput, EmptyInput, Input, Parq
 # A query whose tables change with each batch is not worth a view of its own each time.
 MAX_VIEWS = 3
 
-# Analyses a query over inputs.
-Analysis = Callable[[Binder], Staging]
+Relation = Any
+# Puts inputs into a query.
+Bind = Callable[[Binder], Relation]
+
+
+class Analyse(Protocol):
+    """Asks for the columns of a bound query, and adds those of a batch."""
+
+    def __call__(
+        self, root: Relation, /, keep: Callable[[Relation], Relation] = ...
+    ) -> Staging: ...
 
 
 @dataclass
 class _Query:
-    """A query that was run before.
+    """A query of which batches are run.
 
     Attributes:
         held: What tells it from others; its parts are held, so that their identity stays theirs.
@@ -57,32 +66,42 @@ class PreparedQueries:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._queries: dict[tuple[int, ...], _Query] = {}
         self._numbers = count()
+        self._lock = threading.Lock()
 
     @contextmanager
     def staging(
-        self, query_parts: tuple[Any, ...], binder: Binder, analyse: Analysis, *, client: Any
+        self,
+        query_parts: tuple[Any, ...],
+        binder: Binder,
+        *,
+        bind: Bind,
+        analyse: Analyse,
+        client: Any,
     ) -> Iterator[Staging]:
         """Open what a batch has to run: the query over its inputs, or over links to them.
 
         Args:
             query_parts: The very objects that make the query, all but its inputs.
             binder: Gives the inputs of the batch.
-            analyse: Binds the query and asks the engine for its columns.
+            bind: Puts inputs into the query.
+            analyse: Asks for its columns.
             client: Of the session in which it runs.
 
         Raises:
             MillpondError: The query can't be analysed.
         """
-        key = tuple(map(id, query_parts))
-        query = self._queries.get(key)
-        if query is None:
-            # Most updates have one batch, which a view would not make any cheaper.
-            self._queries[key] = _Query(query_parts, len(self._queries))
-        if query is None or not query.lock.acquire(blocking=False):
-            yield analyse(binder)
+        with self._lock:
+            key = tuple(map(id, query_parts))
+            query = self._queries.setdefault(key, _Query(query_parts, len(self._queries)))
+        if not query.lock.acquire(blocking=False):
+            yield analyse(bind(binder))
             return
         try:
-            yield self._linked(query, binder) or self._prepared(query, binder, analyse, client)
+            yield (
+                self._linked(query, binder)
+                or self._prepared(query, binder, bind, analyse, client)
+                or analyse(bind(binder))
+            )
         finally:
             query.lock.release()
 
@@ -103,44 +122,55 @@ class PreparedQueries:
             self._link(query, number, now)
         return query.staging
 
-    def _prepared(self, query: _Query, binder: Binder, analyse: Analysis, client: Any) -> Staging:
-        """Make a view of the query; where that does not pay or can't be, the query itself."""
+    def _prepared(
+        self, query: _Query, binder: Binder, bind: Bind, analyse: Analyse, client: Any
+    ) -> Staging | None:
+        """A view of the query over this batch's inputs; none where it does not pay or can't be."""
         if query.views >= MAX_VIEWS:
-            return analyse(binder)
+            return None
         query.views += 1
-        query.inputs, query.staging = {}, None
+        inputs: dict[TableRead, Input] = {}
 
-        def bind(read: TableRead) -> Input:
-            found = binder(read)
-            query.inputs[read] = found
-            return self._link(query, len(query.inputs) - 1, found)
+        def linked(read: TableRead) -> Input:
+            found = inputs[read] = binder(read)
+            return self._link(query, len(inputs) - 1, found)
 
-        staging = analyse(bind)
-        if any(map(_may_change, query.inputs.values())):
+        def view(relation: Relation) -> Relation:
+            return self._view(relation, client)
+
+        root = bind(linked)
+        if any(map(_may_change, inputs.values())):
             query.views = MAX_VIEWS
-            return staging
+            return None
+        try:
+            found = analyse(view(root), keep=view)
+        except PySparkException:
+            # What is wrong with the query itself is found again without a view, and explained.
+            query.views = MAX_VIEWS
+            return None
+        query.inputs, query.staging = inputs, found
+        return found
+
+    def _view(self, relation: Relation, client: Any) -> Relation:
+        """A read of a new view of a relation."""
         name = f"millpond_query_{next(self._numbers)}"
         command = proto.Command()
-        command.create_dataframe_view.input.CopyFrom(staging.relation)
+        command.create_dataframe_view.input.CopyFrom(relation)
         command.create_dataframe_view.name = name
         command.create_dataframe_view.replace = True
-        try:
-            client.execute_command(command)
-        except PySparkException:
-            query.views = MAX_VIEWS
-            return staging
+        client.execute_command(command)
         view = proto.Relation()
         view.read.named_table.unparsed_identifier = name
-        query.staging = replace(staging, relation=view)
-        return query.staging
+        return view
 
     def _link(self, query: _Query, number: int, found: Input) -> Input:
         """The same rows in a folder that is the query's own, where they are files."""
         files = _files(found)
         if files is None:
             return found
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="millpond-")
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="millpond-")
         folder = Path(self._folder.name) / f"{query.number}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()

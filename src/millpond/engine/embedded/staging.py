@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,13 @@ def staging(
     client: Any,
     expectations: Sequence[Expectation],
     sequence_by: Any | None,
+    keep: Callable[[Any], Any] = lambda relation: relation,
 ) -> Staging:
     """Analyse a bound plan, and add the helper columns of a batch.
 
     Args:
         root: `plan`, bound.
+        keep: Given the relation with helper columns, may return another that gives the same.
 
     Raises:
         MillpondError: The plan can't be analysed.
@@ -64,12 +66,14 @@ def staging(
     check_unique(schema, where=plan.location)
     # Other names with the prefix are right here: stored rows are staged once more at times.
     check_not_reserved(schema, where=plan.location, reserved=HELPER_COLUMNS)
+    if sequence_by is None and not expectations:
+        return Staging(root, schema, None, ())
     sequence = None
     if sequence_by is not None:
         sequence = sequence_expression(sequence_by, schema, client)
-    staged = with_helper_columns(root, expectations=expectations, sequence=sequence)
+    staged = keep(with_helper_columns(root, expectations=expectations, sequence=sequence))
     with analysing(plan):
-        staged_schema = client.schema(proto.Plan(root=staged)) if staged is not root else schema
+        staged_schema = client.schema(proto.Plan(root=staged))
     sequence_type = _type_of(staged_schema, SEQUENCE_COLUMN) if sequence_by is not None else None
     return Staging(staged, schema, sequence_type, tuple(expectations))
 
