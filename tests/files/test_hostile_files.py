@@ -264,6 +264,8 @@ ODD_NAMES = (
     "$(touch x);--",
     "käse 漢字",
     "{a,b}[c]*",
+    "\\*backslash",
+    "back\\slash",
     "\udcff\udcfe",
 )
 

@@ -469,6 +469,9 @@ def test_orders_that_hold_anyway_may_be_written_out():
         ("timeZone", "Mars/Olympus", "a time zone"),
         ("timeZone", "+99:00", "a time zone"),
         ("mode", "LENIENT", "one of PERMISSIVE, DROPMALFORMED, FAILFAST"),
+        ("encoding", "klingon", "an encoding that Python knows"),
+        ("encoding", "hex", "an encoding that Python knows"),
+        ("charset", "rot13", "an encoding that Python knows"),
     ],
 )
 def test_a_value_that_can_not_be_is_refused_with_what_can(option, text, must_be):

@@ -16,12 +16,13 @@ from typing import IO, Any
 
 from millpond.errors.file_formats import FileUnreadableError
 from millpond.files.formats.base import LocalFile
+from millpond.files.known_options import TEXT_FORMATS
 from millpond.files.listed_file import ListedFile
 from millpond.files.options import FileOptions
 from millpond.files.stores import local_copy
 
 _CHUNK_BYTES = 1 << 20
-_TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
+_SIGNS_OF_PATTERNS = frozenset("*?[")
 _UTF8 = frozenset({"utf-8", "us-ascii", "ascii"})
 
 
@@ -32,41 +33,43 @@ def plain_content(file: ListedFile, options: FileOptions, *, folder: Path) -> Lo
         folder: For what has to be written for it. It exists.
 
     Raises:
-        FileUnreadableError: Its compression is broken, or its encoding is none.
+        FileUnreadableError: Its compression is broken.
         OSError: It can't be opened.
     """
     path = local_copy(file, folder, options.store_options)
-    if options.format in _TEXT_FORMATS:
+    if options.format in TEXT_FORMATS:
         ending = file.name.rpartition(".")[2].lower()
         if ending in _OPENERS:
             path = _rewritten(path, file, folder, _OPENERS[ending])
-        encoding = _encoding(options, file)
+        encoding = _encoding(options)
         if encoding not in _UTF8:
             path = _rewritten(path, file, folder, lambda source: _Transcoded(source, encoding))
-    path = _named_in_text(path, folder)
+    path = _plainly_named(path, folder)
     return LocalFile(path, file.uri, size_bytes=file.size_bytes, modified_ns=file.modified_ns)
 
 
-def _named_in_text(path: Path, folder: Path) -> Path:
-    """A name for a file that programs which know only UTF-8 can open it by."""
+def _plainly_named(path: Path, folder: Path) -> Path:
+    """A name for a file that other programs can open it by.
+
+    They may know only UTF-8. To find a name that looks like a pattern, DuckDB lists the folder, and
+    fails at a neighbour whose name begins with a backslash.
+    """
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        link = folder / uuid.uuid4().hex
-        link.symlink_to(path.absolute())
-        return link
-    return path
+        is_plain = False
+    else:
+        is_plain = _SIGNS_OF_PATTERNS.isdisjoint(str(path))
+    if is_plain:
+        return path
+    link = folder / uuid.uuid4().hex
+    link.symlink_to(path.absolute())
+    return link
 
 
-def _encoding(options: FileOptions, file: ListedFile) -> str:
+def _encoding(options: FileOptions) -> str:
     given = options.format_options
-    name = given.get("encoding") or given.get("charset") or "UTF-8"
-    try:
-        return codecs.lookup(name).name
-    except LookupError as error:
-        raise FileUnreadableError.from_file(
-            file.uri, reason=f"there is no encoding {name!r}"
-        ) from error
+    return codecs.lookup(given.get("encoding") or given.get("charset") or "UTF-8").name
 
 
 def _rewritten(

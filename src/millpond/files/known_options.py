@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from millpond.options import CHECKPOINT_LOCATION
 
+# Formats whose files are in an encoding, and may be compressed.
+TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
 FORMATS = ("csv", "json", "parquet", "avro", "text", "binaryfile", "xml")
 # What a format is called elsewhere.
 FORMAT_ALIASES = {"binary_file": "binaryfile", "com.databricks.spark.xml": "xml"}

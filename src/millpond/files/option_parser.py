@@ -246,9 +246,23 @@ class _Request:
         return clean, retention_s, move_to
 
     def format_options(self) -> dict[str, str]:
+        for name in ("encoding", "charset"):
+            if self.format in known.TEXT_FORMATS and not _is_encoding(self.values.text(name)):
+                raise self.values.invalid(
+                    name, must_be="an encoding that Python knows, such as 'utf-8' or 'cp1252'"
+                )
         names = (*known.OF_FORMAT[self.format], "readerCaseSensitive", "columnNameOfCorruptRecord")
         wanted = {name.lower() for name in (*names, "timeZone")}
         return {name: text for name, text in self.values.given.items() if name in wanted}
+
+
+def _is_encoding(name: str | None) -> bool:
+    """Whether it names an encoding of text, or none at all."""
+    try:
+        "".encode(name or "utf-8")
+    except (LookupError, UnicodeError, ValueError):  # a NUL in the name
+        return False
+    return True
 
 
 def _parsed(
