@@ -29,11 +29,12 @@ from millpond.errors.files import (
     FilesUnreachableError,
     PartitionColumnTwiceError,
 )
+from millpond.files.cleaning import clean
 from millpond.files.globs import compiled
 from millpond.files.listed_file import ListedFile
 from millpond.files.listing import list_files
 from millpond.files.locations import locate, parse_uri, quote_path, unquote_path
-from millpond.files.options import Dialect, Discovery, FileOptions
+from millpond.files.options import CleanSource, Dialect, Discovery, FileOptions
 from millpond.files.partitions import Folders, partition_columns, partition_values
 from millpond.files.stores import LocalFiles, local_copy, move, one_version, remove, stat
 
@@ -649,6 +650,36 @@ def test_files_are_removed_and_moved_with_their_paths(tmp_path):
     assert listed(tmp_path / "out") == []
     with pytest.raises(FileLocationUnsupportedError, match="lies elsewhere"):
         move(f"file:{tmp_path}/in/a/x.csv", "s3://bucket/out")
+
+
+def test_a_file_that_is_moved_takes_the_place_of_no_other(tmp_path):
+    uri = f"file:{tmp_path}/in/a.csv"
+    (tmp_path / f"out{tmp_path}/in/a.csv.2").mkdir(parents=True)
+    for version in ("1", "2", "3"):
+        write(tmp_path, "in/a.csv")
+        (tmp_path / "in/a.csv").write_text(version)
+        move(uri, f"{tmp_path}/out")
+    archive = tmp_path / f"out{tmp_path}/in"
+    texts = [(archive / name).read_text() for name in ("a.csv", "a.csv.3", "a.csv.4")]
+    assert texts == ["1", "2", "3"]
+
+
+def test_a_file_that_can_not_be_moved_keeps_no_other_from_it(tmp_path):
+    write(tmp_path, "in/sub/x.csv", "in/y.csv")
+    files = list_files(FileOptions("csv", (f"{tmp_path}/in",), discovery=RECURSIVE), root=tmp_path)
+    archive = tmp_path / f"out{tmp_path}/in"
+    archive.mkdir(parents=True)
+    (archive / "sub").write_text("no folder")
+    options = FileOptions(
+        "csv",
+        (f"{tmp_path}/in",),
+        clean_source=CleanSource.MOVE,
+        clean_source_move_to=f"{tmp_path}/out",
+    )
+    with pytest.raises(FilesUnreachableError, match=r"sub/x\.csv can't be moved"):
+        clean(files, {file.uri: 0 for file in files}, options)
+    assert listed(tmp_path / "in") == ["sub/x.csv"]
+    assert (archive / "y.csv").exists()
 
 
 def test_a_copy_is_of_one_version(tmp_path):

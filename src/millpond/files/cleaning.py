@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
+from millpond.errors import MillpondError
 from millpond.files.listed_file import ListedFile
 from millpond.files.options import CleanSource, FileOptions
 from millpond.files.stores import move, remove, stat
@@ -17,15 +18,28 @@ def clean(files: Iterable[ListedFile], read_ms: Mapping[str, int], options: File
         files: The versions that were read.
         read_ms: When, in milliseconds since 1970, by URI.
         options: Say what becomes of them, and when.
+
+    Raises:
+        MillpondError: One of them can't be removed or moved. All others are.
     """
+    first_error: MillpondError | None = None
     until_ms = time.time() * 1000 - options.clean_source_retention_s * 1000
     for file in files:
         if read_ms[file.uri] > until_ms:
             continue
-        now = stat(file.uri, options.store_options)
-        if now is None or not file.is_same_version(now):
-            continue
-        if options.clean_source is CleanSource.DELETE:
-            remove(file.uri, options.store_options)
-        elif options.clean_source_move_to is not None:
-            move(file.uri, options.clean_source_move_to, options.store_options)
+        try:
+            _clean_one(file, options)
+        except MillpondError as error:
+            first_error = first_error or error
+    if first_error is not None:
+        raise first_error
+
+
+def _clean_one(file: ListedFile, options: FileOptions) -> None:
+    now = stat(file.uri, options.store_options)
+    if now is None or not file.is_same_version(now):
+        return
+    if options.clean_source is CleanSource.DELETE:
+        remove(file.uri, options.store_options)
+    elif options.clean_source_move_to is not None:
+        move(file.uri, options.clean_source_move_to, options.store_options)

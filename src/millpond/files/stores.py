@@ -132,6 +132,8 @@ def remove(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> None:
 def move(uri: str, folder: str, options: Mapping[str, str] = _NO_OPTIONS) -> str:
     """Move a file into a folder, below which it keeps its whole path, so that no two meet there.
 
+    Where an earlier version of it is there, or anything else, it gets a number behind its name.
+
     Args:
         folder: Absolute, in the same store, as the user wrote it.
 
@@ -144,8 +146,14 @@ def move(uri: str, folder: str, options: Mapping[str, str] = _NO_OPTIONS) -> str
     location, target = parse_uri(uri), locate(folder, root=Path("/"))
     if (location.scheme, location.authority) != (target.scheme, target.authority):
         raise FileLocationUnsupportedError.from_move(uri, to=folder)
-    to = target.uri(target.path.rstrip("/") + location.path)
-    store_for(location, options).move(uri, to)
+    store = store_for(location, options)
+    wanted = path = target.path.rstrip("/") + location.path
+    number = 1
+    while store.is_folder(path) is not None:
+        number += 1
+        path = f"{wanted}.{number}"
+    to = target.uri(path)
+    store.move(uri, to)
     return to
 
 
