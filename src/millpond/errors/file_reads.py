@@ -159,7 +159,8 @@ def refused_column(column: str, *, reason: str) -> str:
     """Why a file can't be read that has a column which the queries can't take."""
     return (
         f"its new column {column} can't be added ({reason.rstrip('.')}): rename the one in the "
-        "query, take the column out of the file, give its type in schemaHints, or set "
+        "query, declare it in the table if that declares columns, take the column out of the "
+        "file, give its type in schemaHints, or set "
         "schemaEvolutionMode to rescue"
     )
 
