@@ -64,6 +64,7 @@ class Life:
     Attributes:
         choices: Decides.
         dies_at: The process dies at its n-th call that writes; `None` for never.
+        dies_at_name: It dies once its n-th file has its name, before the name is durable.
         error_rate: How many calls fail.
         intrusions: How often another writer commits to a table at the moment that is worst.
         intrude: Lets it commit; given the table's folder.
@@ -73,12 +74,14 @@ class Life:
 
     choices: random.Random
     dies_at: int | None = None
+    dies_at_name: int | None = None
     error_rate: float = 0.0
     intrusions: float = 0.0
     intrude: Callable[[Path], None] | None = None
     injected: Counter[str] = field(default_factory=Counter)
     story: list[str] = field(default_factory=list)
     writes: int = 0
+    names: int = 0
     is_dead: bool = False
     is_intruded: bool = False
 
@@ -196,6 +199,11 @@ class FaultyDisk(Disk):
             life.writes += 1
             if life.writes == life.dies_at:
                 self._die(life, call, work, partly)
+        if name in {"link", "rename"}:
+            life.names += 1
+            if life.names == life.dies_at_name:
+                work()
+                life.die(call, f"after {name}")
         if name in ERRORS and life.error_rate and life.choices.random() < life.error_rate:
             number = life.choices.choice(ERRORS[name])
             text = os.strerror(number)

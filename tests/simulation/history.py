@@ -66,6 +66,8 @@ TABLES = {
 }
 # An update of three flows writes about so often.
 WRITES = 150
+# And gives so many files their names.
+NAMES = 15
 
 
 class Unsound(BaseException):
@@ -181,10 +183,12 @@ class History:
 
     def _life(self) -> Life:
         """A process, and what will befall it."""
-        kind = self.choices.choice(["calm", "dies", "dies", "errors", "errors", "both"])
+        kind = self.choices.choice(["calm", "dies", "dies at a name", "errors", "errors", "both"])
         life = Life(self.choices)
         if kind in {"dies", "both"}:
             life.dies_at = 1 + int(self.choices.random() * WRITES)
+        if kind == "dies at a name":
+            life.dies_at_name = 1 + int(self.choices.random() * NAMES)
         if kind in {"errors", "both"}:
             life.error_rate = self.choices.choice([0.003, 0.01, 0.05])
         if self.choices.random() < 0.5:
@@ -194,9 +198,10 @@ class History:
 
     def _update(self, life: Life) -> None:
         """One process that runs an update."""
-        reset = self._reset() if life.error_rate or life.dies_at else []
+        may_be_hurt = life.dies_at or life.dies_at_name or life.error_rate
+        reset = self._reset() if may_be_hurt else []
         others = [name for name in self.readers if name not in reset] if reset else []
-        self.story.append(f"update, dies at write {life.dies_at}, resets {reset}")
+        self.story.append(f"update, resets {reset}")
         heard: list[str] = []
         disk = FaultyDisk(self.durability, life)
         project = replace(
