@@ -296,6 +296,7 @@ def test_adding_columns_to_a_given_schema_is_refused():
     [
         ("/data/a.csv", "csv"),
         ("/data/*.JSON.gz", "json"),
+        ("/data/a.csv.xz", "csv"),
         ("/data/a.parquet", "parquet"),
         ("/data/a.ndjson", "json"),
         ("/data/a.txt", "text"),
