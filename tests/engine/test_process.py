@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import threading
 import time
+from contextlib import closing
 
 from millpond.engine.embedded import EmbeddedEngine
 
@@ -74,6 +76,21 @@ def test_engines_do_not_share_anything():
     finally:
         first.close()
         second.close()
+
+
+def test_a_second_signal_can_not_come_between_an_interrupt(monkeypatch):
+    """It raises in the main thread, which must not be inside of gRPC then."""
+    asked = []
+    with closing(EmbeddedEngine()) as engine:
+        interrupt = engine._sessions.interrupt
+        monkeypatch.setattr(
+            engine._sessions,
+            "interrupt",
+            lambda: (asked.append(threading.current_thread()), interrupt()),
+        )
+        engine.interrupt()
+    assert len(asked) == 1
+    assert asked[0] is not threading.main_thread()
 
 
 def test_importing_the_engine_imports_nothing_heavy():

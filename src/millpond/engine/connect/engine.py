@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -119,7 +120,13 @@ class ConnectEngine(ABC):
     def interrupt(self) -> None:
         """Cancel the queries that run now; each fails in the thread that waits for it."""
         if self._sessions is not None:
-            self._sessions.interrupt()
+            # A second Ctrl-C raises in the main thread wherever that is. Inside of gRPC it would
+            # keep the lock of a channel, and threads that wait for it would wait for ever.
+            asking = threading.Thread(
+                target=self._sessions.interrupt, name="millpond-interrupt", daemon=True
+            )
+            asking.start()
+            asking.join()
 
     def close(self) -> None:
         """End all sessions."""
