@@ -15,7 +15,8 @@ DEFAULT_SCHEMA = "default"
 MAX_PART_BYTES = 255
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PATH_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_")
-_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^`.]+?))\s*(\.|\Z)")
+# Quantifiers are possessive: text that is no name must fail in one pass, however long.
+_PART = re.compile(r"\s*+(?:`((?:[^`]++|``)*+)`\s*+|([^`.]*+))(\.|\Z)")
 
 
 @dataclass(frozen=True, order=True)
@@ -57,7 +58,7 @@ def split_name(text: str, *, where: SourceLocation | None = None) -> tuple[str, 
         if match is None:
             raise InvalidNameError.from_text(text, reason="it can't be read", where=where)
         quoted, plain, end = match.groups()
-        part = quoted.replace("``", "`") if quoted is not None else plain
+        part = quoted.replace("``", "`") if quoted is not None else plain.rstrip()
         parts.append(check_part(part, whole=text, where=where))
         position = match.end()
         if end == "":

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
-from millpond.errors.suggestion import did_you_mean
+from millpond.errors.suggestion import cut_short, did_you_mean
 from millpond.redaction import shown_value
 
 
@@ -19,7 +19,7 @@ class UnknownOptionError(MillpondError, LookupError):
         options = sorted(known)
         near = did_you_mean(key, options)
         return cls(
-            f"There is no setting {key}.",
+            f"There is no setting {cut_short(key)}.",
             where=where,
             hint=f"did you mean {near}?" if near else "the settings are " + ", ".join(options),
         )
@@ -36,7 +36,7 @@ class InvalidOptionError(MillpondError, ValueError):
         cls, key: str, value: str, *, expected: str, where: SourceLocation | None
     ) -> Self:
         return cls(
-            f"The setting {key} must be {expected}, not {shown_value(key, value)!r}.",
+            f"The setting {key} must be {expected}, not {cut_short(shown_value(key, value))!r}.",
             where=where,
             hint=f"correct {key} under configuration in the spec or in --conf, or leave it out",
         )
@@ -46,7 +46,7 @@ class InvalidOptionError(MillpondError, ValueError):
         cls, key: str, value: str, *, expected: str, where: SourceLocation | None
     ) -> Self:
         return cls(
-            f"The setting {key} must be {expected}, not {shown_value(key, value)!r}.",
+            f"The setting {key} must be {expected}, not {cut_short(shown_value(key, value))!r}.",
             where=where,
             hint="correct it where it is set: in the table's properties, or in the flow's "
             "spark_conf; or leave it out",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
-from millpond.errors.suggestion import did_you_mean
+from millpond.errors.suggestion import cut_short, did_you_mean
 
 # The spec.
 
@@ -80,7 +80,7 @@ class SpecFieldError(MillpondError, ValueError):
         fields = list(known)
         near = did_you_mean(field, fields)
         return cls(
-            f"{place} has no field {field!r}.",
+            f"{place} has no field {cut_short(field)!r}.",
             where=where,
             hint=f"did you mean {near}?" if near else "the fields are " + ", ".join(fields),
         )
@@ -96,7 +96,8 @@ class SpecFieldError(MillpondError, ValueError):
     @classmethod
     def from_repeated(cls, field: str, *, first: int, where: SourceLocation) -> Self:
         return cls(
-            f"The key {field!r} stands twice in one block of the spec, first in line {first}.",
+            f"The key {cut_short(field)!r} stands twice in one block of the spec, first in line "
+            f"{first}.",
             where=where,
             hint="keep one of them",
         )
@@ -123,8 +124,8 @@ class StorageNotSupportedError(MillpondError, NotImplementedError):
     @classmethod
     def from_uri(cls, storage: str, *, scheme: str, where: SourceLocation) -> Self:
         return cls(
-            f"The storage {storage!r} is on {scheme}://, and only local folders are supported so "
-            "far.",
+            f"The storage {cut_short(storage)!r} is on {cut_short(scheme)}://, and only local "
+            "folders are supported so far.",
             where=where,
             hint="use a path relative to the spec's folder, such as pipeline-storage, or "
             "file:///an/absolute/path",
@@ -142,7 +143,7 @@ class LibraryPatternError(MillpondError, ValueError):
     @classmethod
     def from_glob(cls, pattern: str, *, where: SourceLocation) -> Self:
         return cls(
-            f"The library {pattern!r} is no pattern that a spec may use.",
+            f"The library {cut_short(pattern)!r} is no pattern that a spec may use.",
             where=where,
             hint="name one file, or all files below a folder: transformations/**",
         )
@@ -150,7 +151,7 @@ class LibraryPatternError(MillpondError, ValueError):
     @classmethod
     def from_folder(cls, pattern: str, *, where: SourceLocation) -> Self:
         return cls(
-            f"The library {pattern!r} is a folder, which stands for no file.",
+            f"The library {cut_short(pattern)!r} is a folder, which stands for no file.",
             where=where,
             hint=f"for all files below it write {pattern.rstrip('/')}/**",
         )
@@ -158,15 +159,23 @@ class LibraryPatternError(MillpondError, ValueError):
     @classmethod
     def from_missing(cls, pattern: str, *, kind: str, where: SourceLocation) -> Self:
         return cls(
-            f"The library {pattern!r} names a {kind} that does not exist.",
+            f"The library {cut_short(pattern)!r} names a {kind} that does not exist.",
             where=where,
             hint="paths are relative to the folder of the spec",
         )
 
     @classmethod
+    def from_os_error(cls, pattern: str, error: OSError, *, where: SourceLocation) -> Self:
+        return cls(
+            f"The library {cut_short(pattern)!r} can't be read: {error.strerror or error}.",
+            where=where,
+            hint="check the path, and that you may read it",
+        )
+
+    @classmethod
     def from_outside(cls, pattern: str, *, path: Path, where: SourceLocation) -> Self:
         return cls(
-            f"The library {pattern!r} leads out of the project folder, to {path}.",
+            f"The library {cut_short(pattern)!r} leads out of the project folder, to {path}.",
             where=where,
             hint="move the file into the project, or name it by its absolute path",
         )
@@ -222,6 +231,14 @@ class SourceFileUnreadableError(MillpondError, ValueError):
             f"{where.file} can't be read: {error.strerror or error}.",
             where=where,
             hint="check that the file is there and that you may read it",
+        )
+
+    @classmethod
+    def from_special(cls, *, where: SourceLocation) -> Self:
+        return cls(
+            f"{where.file} can't be read: it is a pipe, a device or a socket, not a file.",
+            where=where,
+            hint="save the text in a file",
         )
 
     @classmethod

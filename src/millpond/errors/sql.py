@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
-from millpond.errors.suggestion import did_you_mean
+from millpond.errors.suggestion import cut_short, did_you_mean
 
 
 class SqlError(MillpondError, ValueError):
@@ -55,6 +55,18 @@ class SqlSyntaxError(SqlError):
             where=where,
             detail=detail,
             hint="everything up to the end of the file was taken as a part of it; close it",
+        )
+
+    @classmethod
+    def from_growth(
+        cls, limit: int, *, where: SourceLocation | None = None, detail: str | None = None
+    ) -> Self:
+        return cls(
+            f"The values of variables make the file longer by more than {limit:,} characters.",
+            where=where,
+            detail=detail,
+            hint="check the values that SET and the configuration give, and how often they are "
+            "used",
         )
 
 
@@ -114,7 +126,7 @@ class SqlClauseNotSupportedError(SqlError):
         where: SourceLocation | None = None,
         detail: str | None = None,
     ) -> Self:
-        return cls(f"{clause} is not supported.", where=where, detail=detail, hint=hint)
+        return cls(f"{cut_short(clause)} is not supported.", where=where, detail=detail, hint=hint)
 
 
 class FlowAndAsQueryError(SqlError):
@@ -147,7 +159,7 @@ class DuplicateClauseError(SqlError):
         cls, clause: str, *, where: SourceLocation | None = None, detail: str | None = None
     ) -> Self:
         return cls(
-            f"{clause} stands twice in one statement.",
+            f"{cut_short(clause)} stands twice in one statement.",
             where=where,
             detail=detail,
             hint="leave one of them out",
@@ -212,6 +224,7 @@ class UnknownVariableError(SqlError, LookupError):
         detail: str | None = None,
     ) -> Self:
         near = did_you_mean(name, known)
+        written, name = cut_short(written), cut_short(name)
         meant = f"did you mean {near}? Otherwise set" if near else "set"
         in_file = "" if written.startswith(":") else f" SET {name}=... before it in this file, or"
         return cls(

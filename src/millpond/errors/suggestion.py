@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 # How much of two names must agree, from 0 to 1, before one is taken for the other misspelt.
 CUTOFF = 0.6
+# A longer name is no misspelt one, and comparing takes the square of the length.
+MAX_LENGTH = 300
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
@@ -13,6 +15,8 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     >>> did_you_mean("payment_id", ["paymentid", "amount"])
     'paymentid'
     """
+    if len(name) > MAX_LENGTH:
+        return None
     by_folded = {candidate.lower(): candidate for candidate in candidates}
     near = difflib.get_close_matches(name.lower(), by_folded, n=1, cutoff=CUTOFF)
     return by_folded[near[0]] if near else None

@@ -6,6 +6,7 @@ A library is one file, or a folder with `/**`, which stands for all files below 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import has_magic
@@ -43,9 +44,12 @@ class SourceFile:
         """The file's text.
 
         Raises:
-            SourceFileUnreadableError: It can't be opened, or is not UTF-8.
+            SourceFileUnreadableError: It can't be opened, is no regular file, or is not UTF-8.
         """
         try:
+            # Reading from a pipe or a device may never end.
+            if not stat.S_ISREG(self.path.stat().st_mode):
+                raise SourceFileUnreadableError.from_special(where=SourceLocation(self.name))
             data = self.path.read_bytes()
         except OSError as error:
             where = SourceLocation(self.name)
@@ -68,6 +72,11 @@ def find_source_files(spec: Spec) -> tuple[list[SourceFile], list[MillpondError]
             paths = _matching(library, root=spec.root)
         except LibraryPatternError as error:
             problems.append(error)
+            continue
+        except OSError as error:  # a name longer than any file's, or a folder nobody may look into
+            problems.append(
+                LibraryPatternError.from_os_error(library.pattern, error, where=library.location)
+            )
             continue
         for path in paths:
             if path not in files:
@@ -101,7 +110,7 @@ def _matching(library: Library, *, root: Path) -> list[Path]:
         raise LibraryPatternError.from_glob(pattern, where=library.location)
     named = Path(os.path.normpath(root / (text or "/")))
     # Whoever writes an absolute path means it; a relative one stays in the project.
-    bounds = root if not Path(text).is_absolute() and text else named.resolve()
+    bounds = root if not Path(text).is_absolute() and text else Path(os.path.realpath(named))
     _check_inside(named, bounds, library=library)
     if below:
         if not named.is_dir():

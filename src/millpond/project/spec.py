@@ -5,6 +5,7 @@ It is Apache Spark's file, unchanged. Does not import pyspark: quick commands re
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from millpond.errors.project import (
     SpecNotFoundError,
     StorageNotSupportedError,
 )
+from millpond.errors.suggestion import cut_short
 from millpond.names import DEFAULT_CATALOG, DEFAULT_SCHEMA, split_name
 from millpond.options import check_option
 from millpond.project.spec_document import SpecDocument
@@ -96,7 +98,7 @@ def load_spec(path: Path) -> Spec:
         InvalidOptionError: A `millpond.*` setting has a wrong value.
         InvalidNameError: The catalog or schema can't be a name.
     """
-    path = path.resolve()
+    path = _real(path)
     document = SpecDocument.read(path, file=path.name)
     fields = document.fields(document.root, place="The spec", known=FIELDS)
     return Spec(
@@ -125,6 +127,11 @@ def load_configuration(path: Path) -> dict[str, str]:
     """
     document = SpecDocument.read(path, file=str(path))
     return _configuration(document, document.root)
+
+
+def _real(path: Path) -> Path:
+    """The path without symbolic links. Unlike `Path.resolve` it survives a circle of them."""
+    return Path(os.path.realpath(path))
 
 
 def _is_file(path: Path) -> bool:
@@ -161,19 +168,19 @@ def _storage(document: SpecDocument, fields: Mapping[str, yaml.Node], *, root: P
     where = document.where(fields["storage"])
     scheme = _SCHEME.match(text)
     if scheme is None:
-        return (root / text).resolve()
+        return _real(root / text)
     if scheme[1].lower() != "file":
         raise StorageNotSupportedError.from_uri(text, scheme=scheme[1], where=where)
     path = _FILE_URI.match(text)
     if path is None:
         raise SpecFieldError.from_value(
             "storage",
-            reason=f"is {text!r}, a file URI without an absolute path",
+            reason=f"is {cut_short(text)!r}, a file URI without an absolute path",
             where=where,
             hint="write file:///an/absolute/path, or a path relative to the spec's folder",
         )
     # A URI's percent signs stay as they are: Spark takes the text for the path, too.
-    return Path(path[1]).resolve()
+    return _real(Path(path[1]))
 
 
 def _identifier(
@@ -203,7 +210,9 @@ def _identifier(
 def _configuration(document: SpecDocument, node: yaml.Node | None) -> dict[str, str]:
     fields = document.fields(node, place="configuration")
     configuration = {
-        key: document.text(value, place=f"configuration value {key}", hidden=is_secret(key))
+        key: document.text(
+            value, place=f"configuration value {cut_short(key)}", hidden=is_secret(key)
+        )
         for key, value in fields.items()
     }
     for key in configuration:

@@ -6,6 +6,7 @@ line, a repeated key is seen, and text that would grow without end by its aliase
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import yaml
 
 from millpond.errors import SourceLocation
 from millpond.errors.project import SpecFieldError, SpecNotFoundError, SpecUnreadableError
+from millpond.errors.suggestion import cut_short
 from millpond.redaction import REDACTED
 
 MAX_BYTES = 1_000_000
@@ -33,19 +35,28 @@ _KINDS = {
 _TEXT = "tag:yaml.org,2002:str"
 _NULL = "tag:yaml.org,2002:null"
 _MERGE = "tag:yaml.org,2002:merge"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _TooDeepError(Exception):
     """Blocks stand in blocks, more than any spec needs."""
 
 
+class _TooManyError(Exception):
+    """There are more values than any spec needs."""
+
+
 class _BoundedLoader(yaml.SafeLoader):
-    """Stops at text that is nested too deep, instead of reading all of it."""
+    """Stops at text that is nested too deep or holds too much, instead of reading all of it."""
 
     _depth = 0
+    _nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self._depth += 1
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _TooManyError
         if self._depth > MAX_DEPTH:
             raise _TooDeepError
         try:
@@ -85,7 +96,7 @@ class SpecDocument:
         if len(data) > MAX_BYTES:
             raise SpecUnreadableError.from_size(limit="1 MB", where=where)
         try:
-            root = yaml.compose(data.decode("utf-8-sig"), Loader=_BoundedLoader)
+            root = _compose(data.decode("utf-8-sig"))
         except yaml.YAMLError as error:
             raise _yaml_error(error, where) from error
         except UnicodeDecodeError as error:
@@ -94,6 +105,8 @@ class SpecDocument:
             ) from error
         except _TooDeepError:
             raise SpecUnreadableError.from_size(limit=f"{MAX_DEPTH} levels", where=where) from None
+        except _TooManyError:
+            raise _too_many(file) from None
         document = cls(file, root)
         document._check_bounds()
         return document
@@ -123,18 +136,15 @@ class SpecDocument:
                 for part in _parts(value):
                     merged = {**self.fields(part, place=place, known=known), **merged}
                 continue
-            if key.tag != _TEXT:
-                raise self.type_error(key, f"A key of {place}", "a string")
-            if known is not None and key.value not in known:
+            name = self.text(key, place=f"A key of {place}")
+            if known is not None and name not in known:
                 raise SpecFieldError.from_unknown(
-                    key.value, known=known, place=place, where=self.where(key)
+                    name, known=known, place=place, where=self.where(key)
                 )
-            if key.value in found:
-                raise SpecFieldError.from_repeated(
-                    key.value, first=lines[key.value], where=self.where(key)
-                )
-            found[key.value] = value
-            lines[key.value] = key.start_mark.line + 1
+            if name in found:
+                raise SpecFieldError.from_repeated(name, first=lines[name], where=self.where(key))
+            found[name] = value
+            lines[name] = key.start_mark.line + 1
         return {**merged, **found}
 
     def items(self, node: yaml.Node | None, *, place: str) -> list[yaml.Node]:
@@ -160,7 +170,15 @@ class SpecDocument:
         """
         if node.tag != _TEXT or not isinstance(node, yaml.ScalarNode):
             raise self.type_error(node, place, "a string", hidden=hidden)
-        return str(node.value)
+        text = str(node.value)
+        if _SURROGATE.search(text):
+            raise SpecFieldError.from_value(
+                place,
+                reason="holds half of a character, an escape from \\ud800 to \\udfff",
+                where=self.where(node),
+                hint="write the character itself",
+            )
+        return text
 
     def is_empty(self, node: yaml.Node | None) -> bool:
         return node is None or node.tag == _NULL
@@ -171,7 +189,7 @@ class SpecDocument:
         actual = _KINDS.get(node.tag, f"of the type {node.tag}")
         hint = None
         if isinstance(node, yaml.ScalarNode) and expected == "a string":
-            shown = REDACTED if hidden else node.value
+            shown = REDACTED if hidden else cut_short(node.value)
             actual = f"{shown} ({actual})" if node.value else actual
             hint = f'put it in quotes: "{shown}"'
         return SpecFieldError.from_type(
@@ -180,19 +198,43 @@ class SpecDocument:
 
     def _check_bounds(self) -> None:
         """Count nodes as often as they are reached, so that aliases count as what they repeat."""
-        count = 0
-        pending: list[Any] = [self.root] if self.root is not None else []
+        count = 1
+        pending: list[Any] = [self.root]
         while pending:
             node = pending.pop()
-            count += 1
-            if count > MAX_NODES:
-                raise SpecUnreadableError.from_size(
-                    limit=f"{MAX_NODES:,} values", where=SourceLocation(self.file)
-                )
+            parts: list[Any] = []
             if isinstance(node, yaml.SequenceNode):
-                pending.extend(node.value)
+                parts = node.value
             elif isinstance(node, yaml.MappingNode):
-                pending.extend(part for entry in node.value for part in entry)
+                parts = [part for entry in node.value for part in entry]
+            # Counted before they are kept: a list that holds itself has no end.
+            count += len(parts)
+            if count > MAX_NODES:
+                raise _too_many(self.file)
+            pending.extend(parts)
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """The outermost node.
+
+    Raises:
+        yaml.YAMLError: The text is not YAML.
+    """
+    loader = _BoundedLoader(text)
+    try:
+        node: yaml.Node | None = loader.get_single_node()
+    except (ValueError, OverflowError) as error:
+        # PyYAML lets these through: of an escape that is no character, and of huge numbers.
+        raise yaml.MarkedYAMLError(
+            problem="it holds a number that is out of range", problem_mark=loader.get_mark()
+        ) from error
+    finally:
+        loader.dispose()
+    return node
+
+
+def _too_many(file: str) -> SpecUnreadableError:
+    return SpecUnreadableError.from_size(limit=f"{MAX_NODES:,} values", where=SourceLocation(file))
 
 
 def _parts(node: yaml.Node) -> list[yaml.Node]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from urllib.parse import urlparse
 
 from millpond.errors.sql import (
     ConflictingClausesError,
@@ -108,7 +109,23 @@ def _cluster_by(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _location(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.path = parse_string(cursor, "a path")
+    token = cursor.token
+    path = parse_string(cursor, "a path")
+    if not _is_path(path):
+        raise SqlClauseNotSupportedError.from_clause(
+            f"LOCATION {token.text}",
+            hint="write the path of a folder, such as LOCATION '/lake/sales'",
+            **cursor.place(token),
+        )
+    clauses.path = path
+
+
+def _is_path(text: str) -> bool:
+    try:
+        urlparse(text)
+    except ValueError:  # a bracket that opens and never closes where a host stands
+        return False
+    return bool(text.strip()) and "\0" not in text
 
 
 def _comment(cursor: Cursor, clauses: Clauses) -> None:

@@ -47,16 +47,21 @@ _CHECK_HINT = "write CONSTRAINT <name> EXPECT (<condition>) ON VIOLATION FAIL UP
 
 @dataclass
 class Specification:
-    """The columns and expectations that `dataset` declares, in their order."""
+    """The columns and expectations that `dataset` declares, in their order.
+
+    Attributes:
+        columns: By name in lower case, as letter case makes no difference.
+        expectations: By name.
+    """
 
     dataset: str
-    columns: list[ColumnDefinition] = field(default_factory=list)
-    expectations: list[Expectation] = field(default_factory=list)
+    columns: dict[str, ColumnDefinition] = field(default_factory=dict)
+    expectations: dict[str, Expectation] = field(default_factory=dict)
     first_expectation: Token | None = None
 
     @property
     def schema(self) -> tuple[ColumnDefinition, ...] | None:
-        return tuple(self.columns) or None
+        return tuple(self.columns.values()) or None
 
 
 def parse_specification(cursor: Cursor, dataset: TableName, *, types: bool) -> Specification:
@@ -84,11 +89,10 @@ def _parse_item(cursor: Cursor, found: Specification, *, types: bool) -> None:
         _parse_constraint(cursor, found)
     else:
         column = _parse_column(cursor, types=types)
-        if any(other.name.lower() == column.name.lower() for other in found.columns):
+        if found.columns.setdefault(column.name.lower(), column) is not column:
             raise DuplicateClauseError.from_clause(
                 f"The column {column.name}", **cursor.place(start)
             )
-        found.columns.append(column)
 
 
 def _names_a_column(cursor: Cursor) -> bool:
@@ -111,14 +115,14 @@ def _parse_constraint(cursor: Cursor, found: Specification) -> None:
     action = _parse_violation(cursor)
     found.first_expectation = found.first_expectation or token
     place = cursor.place(token)
-    for other in found.expectations:
-        if other.name == name:
-            problem = DuplicateExpectationError.from_name(
-                name, dataset=found.dataset, first=other.location, where=place["where"]
-            )
-            problem.detail = place["detail"]
-            raise problem
-    found.expectations.append(Expectation(name, constraint, action=action, location=place["where"]))
+    other = found.expectations.get(name)
+    if other is not None:
+        problem = DuplicateExpectationError.from_name(
+            name, dataset=found.dataset, first=other.location, where=place["where"]
+        )
+        problem.detail = place["detail"]
+        raise problem
+    found.expectations[name] = Expectation(name, constraint, action=action, location=place["where"])
 
 
 def _parse_violation(cursor: Cursor) -> ExpectationAction:

@@ -6,15 +6,22 @@ from collections.abc import Mapping
 
 from millpond.definitions import Dataset, Flow, Pipeline
 from millpond.errors import MillpondError
-from millpond.errors.sql import SqlFlowNotSupportedError, SqlStatementNotSupportedError
+from millpond.errors.sql import (
+    SqlFlowNotSupportedError,
+    SqlStatementNotSupportedError,
+    SqlSyntaxError,
+)
 from millpond.sql.create import parse_create
 from millpond.sql.cursor import Cursor
-from millpond.sql.positions import SourceText
+from millpond.sql.positions import ExpandedText, SourceText
 from millpond.sql.session import Session
 from millpond.sql.settings import parse_set, parse_use
 from millpond.sql.statements import RawStatement, prepare, split
 from millpond.sql.tokens import keywords
-from millpond.sql.variables import expand
+from millpond.sql.variables import MAX_PROBLEMS, expand
+
+# How much text the values of variables may come to in one file.
+MAX_REPLACED_CHARS = 2_000_000
 
 _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
@@ -43,7 +50,8 @@ def parse_file(
         configuration: The pipeline's settings, for `${name}` and `:name`.
 
     Returns:
-        What the statements without a problem define, and the problems in the order of the file.
+        What the statements without a problem define, and the problems in the order of the file;
+        after `MAX_PROBLEMS` of them the rest of the file is not read.
     """
     source = SourceText(text.removeprefix(_BYTE_ORDER_MARK), file)
     session = Session(catalog=catalog, schema=schema, configuration=configuration)
@@ -51,6 +59,8 @@ def parse_file(
     flows: list[Flow] = []
     problems: list[MillpondError] = []
     for part in split(source):
+        if len(problems) >= MAX_PROBLEMS:
+            break
         if not isinstance(part, RawStatement):
             problems.append(part)
             continue
@@ -78,6 +88,7 @@ def _parse_statement(
     if unknown:
         problems.extend(unknown)
         return Pipeline()
+    _check_growth(expanded, session)
     cursor = Cursor(prepare(expanded, raw))
     if cursor.at("CREATE"):
         return parse_create(cursor, session)
@@ -93,6 +104,19 @@ def _parse_statement(
     if cursor.at_any(_ACTIONS):
         raise SqlStatementNotSupportedError.from_statement(cursor.token.word, **cursor.place())
     raise cursor.unexpected("CREATE", "SET", "USE")
+
+
+def _check_growth(expanded: ExpandedText, session: Session) -> None:
+    """Values of values, or long ones put in often, would fill the memory before anything fails."""
+    chars = sum(len(replacement.value) for replacement in expanded.replacements)
+    if session.replaced_chars + chars > MAX_REPLACED_CHARS:
+        start, end, _ = expanded.replacements[0]
+        raise SqlSyntaxError.from_growth(
+            MAX_REPLACED_CHARS,
+            where=expanded.source.location(start),
+            detail=expanded.source.caret(start, end),
+        )
+    session.replaced_chars += chars
 
 
 def _place(problem: MillpondError) -> tuple[int, int]:

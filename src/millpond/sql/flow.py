@@ -169,13 +169,13 @@ def _parse_keys(cursor: Cursor, flow: str) -> tuple[str, ...]:
     cursor.expect("(")
     if cursor.at(")"):
         raise ReplaceUsingNoKeyError.from_flow(flow, **cursor.place(start))
-    keys: list[str] = []
+    keys: dict[str, str] = {}
     while True:
         token = cursor.token
         key = parse_identifier(cursor, "name of a key column")
-        if key.lower() in {other.lower() for other in keys}:
+        if key.lower() in keys:
             raise ReplaceUsingDuplicateKeyError.from_flow(flow, key=key, **cursor.place(token))
-        keys.append(key)
+        keys[key.lower()] = key
         if not cursor.accept(","):
             break
     if not cursor.accept(")"):
@@ -183,7 +183,7 @@ def _parse_keys(cursor: Cursor, flow: str) -> tuple[str, ...]:
         if cursor.at("."):
             hint = "a key is a column of the query; give a field a name of its own there"
         raise cursor.unexpected(",", ")", hint=hint)
-    return tuple(keys)
+    return tuple(keys.values())
 
 
 def _sequence_ends(start: int) -> Callable[[Cursor], bool]:

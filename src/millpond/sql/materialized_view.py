@@ -34,7 +34,7 @@ def parse_materialized_view(cursor: Cursor, session: Session, *, private: bool) 
         cluster_by=clauses.cluster_by,
         cluster_by_auto=clauses.cluster_by_auto,
         schema=specification.schema,
-        expectations=tuple(specification.expectations),
+        expectations=tuple(specification.expectations.values()),
         private=private,
         path=clauses.path,
     )

@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from millpond.definitions import SqlQuery
 from millpond.errors import SourceLocation
-from millpond.errors.caret import point_at
+from millpond.errors.caret import WIDTH, point_at
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+# More than what is shown on either side, so that what is left out is seen to be.
+NEIGHBOURHOOD = 4 * WIDTH
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,15 @@ class SourceText:
         location = self.location(start)
         line = location.line or 1
         line_start = self._line_starts[line - 1]
-        line_end = _LINE_END.search(self.text, start)
-        stop = line_end.start() if line_end else len(self.text)
+        # Only the neighbourhood, so that a file of one huge line costs no more for each problem.
+        first = max(line_start, start - NEIGHBOURHOOD)
+        last = min(len(self.text), start + NEIGHBOURHOOD)
+        line_end = _LINE_END.search(self.text, start, last)
+        stop = line_end.start() if line_end else last
         return point_at(
-            self.text[line_start:stop],
+            self.text[first:stop],
             line=line,
-            column=location.column or 1,
+            column=start - first + 1,
             length=min(end, stop) - start,
         )
 

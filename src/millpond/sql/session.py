@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 # Settings of these kinds reach the flows that follow; others are there for `${name}` only.
 FLOW_SETTINGS = ("spark.", "pipelines.")
@@ -17,14 +18,16 @@ class Session:
     Attributes:
         configuration: The pipeline's own, which `${name}` and `:name` see.
         settings: Values that this file has set so far, as written, quotes included.
+        replaced_chars: How many characters of values stand in the statements so far.
     """
 
     catalog: str
     schema: str
     configuration: Mapping[str, str]
     settings: dict[str, str] = field(default_factory=dict)
+    replaced_chars: int = 0
 
-    @property
+    @cached_property
     def variables(self) -> Mapping[str, str]:
         """What `${name}` stands for: the file's own settings before the pipeline's."""
         return ChainMap(self.settings, dict(self.configuration))

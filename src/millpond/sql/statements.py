@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from millpond.errors.sql import SqlSyntaxError
 from millpond.sql.positions import ExpandedText, SourceText
@@ -76,20 +77,19 @@ class Statement:
 
 
 def split(source: SourceText) -> Iterator[RawStatement | SqlSyntaxError]:
-    """The statements of a file in order, empty ones left out, and what is wrong between them."""
-    tokens = list(scan(source.text))
-    first = 0
+    """The statements of a file in order, empty ones left out, and what is wrong between them.
+
+    Only the tokens of one statement are held at a time.
+    """
+    tokens: list[Token] = []
     depth = 0
-    for index, token in enumerate(tokens):
+    for token in scan(source.text):
         word = token.word
-        if word == "(":
-            depth += 1
-        elif word == ")":
-            depth = max(0, depth - 1)
-        elif word == ";":
-            yield from _statement(tokens[first:index], token.start)
-            first, depth = index + 1, 0
-        elif token.kind is TokenKind.UNTERMINATED:
+        if word == ";":
+            yield from _statement(tokens, token.start)
+            tokens, depth = [], 0
+            continue
+        if token.kind is TokenKind.UNTERMINATED:
             kind = _UNTERMINATED[token.text]
             start = token.start
             yield SqlSyntaxError.from_unterminated(
@@ -98,16 +98,21 @@ def split(source: SourceText) -> Iterator[RawStatement | SqlSyntaxError]:
                 detail=source.caret(start, start + len(token.text)),
             )
             return
-        elif word == "CREATE" and depth == 0 and index > first and _starts(tokens, index):
+        if word == "(":
+            depth += 1
+        elif word == ")":
+            depth = max(0, depth - 1)
+        elif word == "CREATE" and depth == 0 and tokens and _starts(source.text, token.end):
             yield SqlSyntaxError.from_missing_semicolon(
                 token.text,
                 where=source.location(token.start),
                 detail=source.caret(token.start, token.end),
             )
-            yield from _statement(tokens[first:index], tokens[index - 1].end)
-            first = index
+            yield from _statement(tokens, tokens[-1].end)
+            tokens = []
+        tokens.append(token)
     if tokens:
-        yield from _statement(tokens[first:], tokens[-1].end)
+        yield from _statement(tokens, tokens[-1].end)
 
 
 def prepare(expanded: ExpandedText, raw: RawStatement) -> Statement:
@@ -154,9 +159,9 @@ def _statement(tokens: list[Token], end: int) -> Iterator[RawStatement]:
         yield RawStatement(tuple(tokens), end)
 
 
-def _starts(tokens: Sequence[Token], create: int) -> bool:
-    """Whether a definition starts at the CREATE."""
-    words = [token.word for token in tokens[create + 1 : create + 1 + _LONGEST_START]]
+def _starts(text: str, position: int) -> bool:
+    """Whether a definition starts with the CREATE that ends at `position`."""
+    words = [token.word for token in islice(scan(text, position), _LONGEST_START)]
     return any(
         len(words) >= len(start)
         and all(wanted in {None, word} for wanted, word in zip(start, words, strict=False))

@@ -68,9 +68,8 @@ _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _LAST_CODE_POINT = 0x10FFFF
 
 
-def scan(text: str) -> Iterator[Token]:
-    """The tokens of `text`, in order."""
-    position = 0
+def scan(text: str, position: int = 0) -> Iterator[Token]:
+    """The tokens of `text` from an offset on, in order."""
     while match := _TOKEN.match(text, position):
         group = match.lastgroup
         start, position = match.span()
@@ -128,7 +127,9 @@ def string_value(token: Token) -> str:
     if text[0] in "rR":
         return text[2:-1]
     body = text[1:-1].replace(text[0] * 2, text[0])
-    return _ESCAPE.sub(_unescaped, body)
+    value = _ESCAPE.sub(_unescaped, body)
+    # Spark's strings are UTF-16: two escapes may make one character, and half of one is lost.
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _unescaped(match: re.Match[str]) -> str:

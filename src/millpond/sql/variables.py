@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from millpond.errors.sql import UnknownVariableError
 from millpond.sql.positions import ExpandedText, Replacement, SourceText
@@ -12,6 +13,11 @@ from millpond.sql.tokens import Token, TokenKind, keywords, scan, string_literal
 _VARIABLE = re.compile(r"\$\{([^\s{}]+)\}")
 _PREFIX = re.compile(r"(?:conf\.|conf:|spark:|sparkconf:)")
 _HOLDERS = {TokenKind.STRING, TokenKind.QUOTED, TokenKind.HINT}
+
+# A file that has more is not read on: nobody reads them all, and each takes time and memory.
+MAX_PROBLEMS = 500
+# Among how many names the likely meant one of an unknown variable is looked for.
+_MAX_CANDIDATES = 100
 
 # Behind one of these a colon can't be a path into a VARIANT or the type of a struct's field.
 _BEFORE_PARAMETER = keywords(
@@ -54,8 +60,11 @@ def expand(
     """
     replacements: list[Replacement] = []
     problems: list[UnknownVariableError] = []
+    literals: dict[str, str] = {}
 
     for index, token in enumerate(tokens):
+        if len(problems) >= MAX_PROBLEMS:
+            break
         for start, end, name in _variables(token):
             value = _value(name, variables)
             if value is None:
@@ -66,8 +75,9 @@ def expand(
         if parameters is not None and parameter is not None:
             end = tokens[index + 1].end
             if parameter in parameters:
-                literal = string_literal(parameters[parameter])
-                replacements.append(Replacement(token.start, end, literal))
+                if parameter not in literals:
+                    literals[parameter] = string_literal(parameters[parameter])
+                replacements.append(Replacement(token.start, end, literals[parameter]))
             elif tokens[index - 1].word in _BEFORE_PARAMETER:
                 problems.append(_unknown(source, token.start, end, parameter, parameters))
 
@@ -106,7 +116,7 @@ def _unknown(
     return UnknownVariableError.from_variable(
         source.text[start:end],
         name=_PREFIX.sub("", name, count=1),
-        known=known,
+        known=islice(known, _MAX_CANDIDATES),
         where=source.location(start),
         detail=source.caret(start, end),
     )

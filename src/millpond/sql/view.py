@@ -43,7 +43,7 @@ def parse_view(cursor: Cursor, session: Session, *, temporary: bool) -> Pipeline
         comment=clauses.comment,
         table_properties=clauses.properties,
         schema=specification.schema,
-        expectations=tuple(specification.expectations),
+        expectations=tuple(specification.expectations.values()),
     )
     flow = Flow(
         name=str(name),
