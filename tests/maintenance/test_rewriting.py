@@ -358,6 +358,21 @@ def test_what_was_compacted_by_hand_is_left_alone_the_next_time(table):
     assert not upkeep(table, "k").by_hand()
 
 
+def test_while_batches_come_small_files_and_worn_ones_are_both_seen_to(tmp_path):
+    table = create(tmp_path / "t", K_V)
+    append(table, "SELECT range AS k, md5(range::VARCHAR) AS v FROM range(100000)")
+    (large,) = table.snapshot().files
+    delete_where(table, "k % 4 = 0")
+    work = upkeep(table, "k")
+    for number in range(16):
+        append(table, f"SELECT {number} AS k, 'v' AS v")
+        work.after_batch()
+    assert work.problem is None
+    assert work.report.vectors_purged == 1
+    assert large not in table.snapshot().files
+    assert len(table.snapshot().files) <= 3
+
+
 def test_a_failure_is_kept_and_the_table_left_alone_afterwards(table):
     work = upkeep(table, "k")
     next(iter(table.path.glob("*.parquet"))).unlink()

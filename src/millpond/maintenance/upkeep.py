@@ -24,7 +24,8 @@ from millpond.maintenance.vacuum import unneeded_files, vacuum
 
 # After so many batches it is looked whether files should be put together.
 BATCHES_APART = 8
-# How long the end of an update may take for a table, but for the rewrite that is under way.
+# How long it may take then, and at the end of an update, but for the rewrite that is under way.
+BATCH_S = 2.0
 FINISH_S = 10.0
 
 
@@ -67,12 +68,13 @@ class Upkeep:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def after_batch(self) -> None:
-        """Put files together, if it pays and nobody is at it: one group at most."""
+        """Put files together where it pays, unless another flow is at it."""
         self._batches += 1
         if self._batches % BATCHES_APART or not self._lock.acquire(blocking=False):
             return
         try:
-            self._try(lambda: self._rewrite(max_groups=1))
+            deadline_s = time.monotonic() + BATCH_S
+            self._try(lambda: self._rewrite(deadline_s=deadline_s))
         finally:
             self._lock.release()
 
@@ -145,14 +147,14 @@ class Upkeep:
         except Exception as error:  # noqa: BLE001 - kept, to be told in a warning
             self.problem = error
 
-    def _rewrite(self, *, max_groups: int | None = None, deadline_s: float | None = None) -> None:
+    def _rewrite(self, *, deadline_s: float) -> None:
         snapshot = self.table.snapshot()
         settings = Settings.of(snapshot.metadata.configuration)
         if not settings.is_managed or not settings.compacts:
             return
-        for number, group in enumerate(self._groups(snapshot, settings, AUTOMATIC), start=1):
+        for group in self._groups(snapshot, settings, AUTOMATIC):
             self.report += self._rewrite_group(group, settings)
-            if number == max_groups or _has_passed(deadline_s):
+            if _has_passed(deadline_s):
                 return
 
     def _clean(self, *, deadline_s: float) -> None:
