@@ -54,7 +54,22 @@ def _problem(text: str, task: Task) -> MillpondError | None:
     violation = violation_in(raised[1], where=task.flow.flow.location)
     if violation is not None:
         return violation
-    told, rest = _json_in(raised[1].removeprefix(PROBLEM))
+    try:
+        return _told_problem(raised[1].removeprefix(PROBLEM), task)
+    except (ValueError, LookupError, TypeError):
+        # A server, or what lies before it, may cut long messages short.
+        return None
+
+
+def _told_problem(text: str, task: Task) -> MillpondError:
+    """The error for a problem that is told as JSON.
+
+    Raises:
+        ValueError: It is not whole.
+        LookupError: It lacks a part, or names what the dataset does not have.
+        TypeError: It is something else.
+    """
+    told, rest = _json_in(text)
     flow, target = task.flow.name, str(task.dataset.name)
     if told["problem"] == "null_sequence":
         return ReplaceUsingNullSequenceError.from_batch(
@@ -100,4 +115,4 @@ def _json_in(text: str) -> tuple[Any, str]:
 
 
 def _named(expectations: tuple[Expectation, ...], name: str) -> Expectation:
-    return next(expectation for expectation in expectations if expectation.name == name)
+    return {expectation.name: expectation for expectation in expectations}[name]
