@@ -7,8 +7,8 @@ from pathlib import Path
 
 import grpc
 import pytest
+from pysail.spark import SparkConnectServer
 
-from millpond.engine.embedded import EmbeddedEngine
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark import server as server_module
 from millpond.engine.spark.connection import connected
@@ -44,9 +44,18 @@ def test_nobody_at_the_address_is_said_at_once() -> None:
         engine_at(f"sc://127.0.0.1:{free_port()}")
 
 
-def test_a_server_without_delta_is_said_before_anything_runs() -> None:
-    with closing(EmbeddedEngine()) as sail, pytest.raises(DeltaNotOnServerError):
-        engine_at(f"sc://{sail.session.client._builder.endpoint}")
+def test_a_server_without_delta_is_said_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RUST_LOG", "off")
+    sail = SparkConnectServer("127.0.0.1", 0)
+    sail.start()
+    host, port = sail.listening_address
+    try:
+        with pytest.raises(DeltaNotOnServerError):
+            engine_at(f"sc://{host}:{port}")
+    finally:
+        sail.stop()
 
 
 def test_a_server_that_is_too_old_is_said_before_anything_runs(
