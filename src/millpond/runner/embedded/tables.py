@@ -17,6 +17,7 @@ from millpond.errors.delta import CommitConflictError
 from millpond.errors.runner import StorageNotWritableError
 from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of
 from millpond.graph.properties import kept
+from millpond.runner.begun_reset import has_begun_reset
 from millpond.runner.table_properties import (
     CHECKPOINT_PROPERTY,
     NO_MORE_BATCHES,
@@ -88,7 +89,9 @@ def _bring_to_definition(
         metadata = _new_metadata(dataset)
         table.create(metadata)
         return metadata
-    return _reset(dataset, table) if reset else _evolve(dataset, table, layout)
+    if reset or has_begun_reset(table.snapshot().metadata.configuration):
+        return _reset(dataset, table)
+    return _evolve(dataset, table, layout)
 
 
 def _new_metadata(dataset: ResolvedDataset) -> Metadata:

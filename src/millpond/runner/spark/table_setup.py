@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from millpond.engine.spark import SparkEngine
 from millpond.errors.spark import TableNotDeltaError
 from millpond.errors.takeover import CheckpointOfOtherEngineError
 from millpond.graph import ResolvedDataset, ResolvedFlow
+from millpond.runner.begun_reset import BEING_RESET, has_begun_reset
+from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import (
     column_sql,
@@ -84,7 +87,7 @@ def set_up(
         setup.create()
     else:
         check_owner(dataset, detail.properties)
-        if reset:
+        if reset or has_begun_reset(detail.properties):
             setup.replace(detail)
         else:
             setup.evolve(detail)
@@ -123,7 +126,12 @@ class _Setup:
         self._create("CREATE TABLE")
 
     def replace(self, detail: TableDetail) -> None:
-        """Clear the table and point its flows to new, empty checkpoints, in one commit."""
+        """Clear the table and point its flows to new, empty checkpoints, in one commit.
+
+        The commits before it close the checkpoints that the table still names. So that an update
+        that ends in between loses no rows, the table says first that it is to be cleared.
+        """
+        self.table.set_properties(BEING_RESET)
         self._fence_off(detail)
         # CREATE OR REPLACE replaces no table at a location: to Delta it creates one there.
         self._create("REPLACE TABLE")
@@ -150,7 +158,8 @@ class _Setup:
         comment = dataset.dataset.comment
         if (comment or "") != (detail.description or ""):
             text = "NULL" if comment is None else text_sql(comment)
-            self.engine.rows(f"COMMENT ON TABLE {self.table.sql} IS {text}")
+            statement = f"COMMENT ON TABLE {self.table.sql} IS {text}"
+            retried(lambda: self.engine.rows(statement))
 
     def _fence_off(self, detail: TableDetail) -> None:
         """Keep queries that still run, for a client that was killed, from writing any more."""
@@ -161,7 +170,8 @@ class _Setup:
             query = self.places.query_of(flow, checkpoint, self.engine)
             for writer in (app_id(flow, checkpoint), query):
                 if writer is not None:
-                    self.table.append_nothing(writer, NO_MORE_BATCHES)
+                    closing = functools.partial(self.table.append_nothing, writer, NO_MORE_BATCHES)
+                    retried(closing)
 
     def _taken_over(self, detail: TableDetail) -> dict[str, str]:
         """The checkpoints of the flows; new ones for those that the embedded engine ran last."""
@@ -207,7 +217,7 @@ class _Setup:
         if definition.comment:
             text += f" COMMENT {text_sql(definition.comment)}"
         text += f" TBLPROPERTIES ({properties_sql(self._properties(checkpoints))})"
-        self.engine.rows(text)
+        retried(lambda: self.engine.rows(text))
 
     def _properties(self, checkpoints: Mapping[str, str]) -> dict[str, str]:
         dataset = self.dataset

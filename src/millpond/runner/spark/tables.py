@@ -16,6 +16,7 @@ from millpond.engine.spark import SparkEngine
 from millpond.errors.spark import CatalogNotOnServerError
 from millpond.graph import StoredTable
 from millpond.names import TableName
+from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import path_sql, properties_sql, table_sql
 
@@ -102,7 +103,7 @@ class SparkTable:
         self.alter(f"SET TBLPROPERTIES ({properties_sql(properties)})")
 
     def alter(self, change: str) -> None:
-        self.engine.rows(f"ALTER TABLE {self.sql} {change}")
+        retried(lambda: self.engine.rows(f"ALTER TABLE {self.sql} {change}"))
 
     def append_nothing(self, writer: str, number: int) -> None:
         """Commit a batch without rows under a writer's id."""
