@@ -46,6 +46,7 @@ class Sessions:
         self._functions = functions
         self._retries = retries
         self._clients: dict[tuple[str, frozenset[tuple[str, str]]], tuple[Any, int]] = {}
+        self._given_up: list[Any] = []
         self._lock = threading.Lock()
 
     def client(self, spark_conf: Mapping[str, str] | None = None, *, owner: str = "") -> Any:
@@ -66,6 +67,17 @@ class Sessions:
             self._clients[wanted] = (client, self._functions.teach(client, known))
         return client
 
+    def give_up(self, client: Any) -> None:
+        """Let the next who asks for the session of a client get a new one.
+
+        Others may be using the client, so it is closed with the rest.
+        """
+        with self._lock:
+            found = [wanted for wanted, (known, _) in self._clients.items() if known is client]
+            for wanted in found:
+                del self._clients[wanted]
+                self._given_up.append(client)
+
     def interrupt(self) -> None:
         """Cancel what runs in any of the sessions, where the server answers at once."""
         for client in self.clients():
@@ -81,8 +93,9 @@ class Sessions:
 
     def close(self) -> None:
         with self._lock:
-            for client, _ in self._clients.values():
+            for client in [*self._given_up, *(client for client, _ in self._clients.values())]:
                 close_client(client)
+            self._given_up.clear()
             self._clients.clear()
 
     def _open(self, spark_conf: frozenset[tuple[str, str]]) -> Any:

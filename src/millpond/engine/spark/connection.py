@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from millpond.engine.spark.server import shown
 from millpond.errors import MillpondError, SourceLocation
 from millpond.errors.spark import SparkConnectionLostError, SparkServerRestartedError
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
 
 _LOST = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN"})
 
@@ -27,6 +31,12 @@ def connected(url: str, *, where: SourceLocation | None = None) -> Iterator[None
         if found is not None:
             raise found from error
         raise
+
+
+def is_session_gone(error: PySparkException) -> bool:
+    """Whether the server knows a session no longer."""
+    condition = error.getCondition() or ""
+    return condition.startswith("INVALID_HANDLE.SESSION_") or condition == "NO_ACTIVE_SESSION"
 
 
 def connection_error(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from millpond.definitions import Query
 from millpond.engine.connect.engine import ConnectEngine, own_plan
 from millpond.engine.protocol import Input, QueryPlan, ServerInput
-from millpond.engine.spark.connection import connected
+from millpond.engine.spark.connection import connected, is_session_gone
 from millpond.engine.spark.server import check_answers, check_fits
 from millpond.errors import SourceLocation
 from millpond.errors.engine import QueryAnalysisError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Spark 4.2.0 waits for ever where a Python function reads straight from a table's files otherwise.
 DEFAULTS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"}
+
+Answer = TypeVar("Answer")
 
 
 class SparkEngine(ConnectEngine):
@@ -122,7 +124,7 @@ class SparkEngine(ConnectEngine):
 
         relation = self.relation(source)
         try:
-            return self.client().schema(proto.Plan(root=relation))
+            return self.asked(lambda session: session.client.schema(proto.Plan(root=relation)))
         except PySparkException as error:
             first_line, _, rest = message_of(error).partition("\n")
             subject = f"The read of {' '.join(source.paths) or source.format}"
@@ -133,7 +135,26 @@ class SparkEngine(ConnectEngine):
     def rows(self, statement: str) -> list[dict[str, Any]]:
         """Run a statement of the engine's own, and return the rows that it gives."""
         with connected(self.url):
-            return [row.asDict() for row in self.session_of().sql(statement).collect()]
+            found = self.asked(lambda session: session.sql(statement).collect())
+        return [row.asDict() for row in found]
+
+    def asked(self, ask: Callable[[ClientSession], Answer]) -> Answer:
+        """What a request gives in the engine's own session, if need be in a new one.
+
+        A server gives a session up an hour after it was last used, which one batch of a flow may
+        take. This one holds nothing but settings and functions.
+        """
+        from pyspark.errors import PySparkException
+
+        assert self._sessions is not None
+        session = self.session_of()
+        try:
+            return ask(session)
+        except PySparkException as error:
+            if not is_session_gone(error):
+                raise
+        self._sessions.give_up(session.client)
+        return ask(self.session_of())
 
     def session_of(
         self, owner: str = "", spark_conf: Mapping[str, str] | None = None

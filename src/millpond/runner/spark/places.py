@@ -62,7 +62,7 @@ class Places:
 
         metadata = f"{self.checkpoint(flow, checkpoint_id)}/metadata"
         try:
-            rows = engine.session_of().read.text(metadata).collect()
+            rows = engine.asked(lambda session: session.read.text(metadata).collect())
         except PySparkException as error:
             if error.getCondition() == "PATH_NOT_FOUND":
                 return None

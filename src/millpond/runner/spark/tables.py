@@ -23,6 +23,8 @@ from millpond.runner.spark.sql import path_sql, properties_sql, table_sql
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from millpond.engine.spark.session import ClientSession
+
 # What a server says of a name or a location without a table.
 _MISSING = frozenset(
     {
@@ -107,9 +109,13 @@ class SparkTable:
 
     def append_nothing(self, writer: str, number: int) -> None:
         """Commit a batch without rows under a writer's id."""
-        rows = self.engine.session_of().sql(f"SELECT * FROM {self.sql} WHERE false")
-        writing = rows.write.format("delta").mode("append")
-        writing.options(txnAppId=writer, txnVersion=str(number)).saveAsTable(self.sql)
+
+        def append(session: ClientSession) -> None:
+            rows = session.sql(f"SELECT * FROM {self.sql} WHERE false")
+            writing = rows.write.format("delta").mode("append")
+            writing.options(txnAppId=writer, txnVersion=str(number)).saveAsTable(self.sql)
+
+        self.engine.asked(append)
 
     def detail(self) -> TableDetail | None:
         """What the server tells of it; nothing where it is no Delta table, or not there."""
@@ -138,7 +144,9 @@ class SparkTable:
         relation = proto.Relation()
         relation.read.named_table.unparsed_identifier = self.sql
         try:
-            return self.engine.client().schema(proto.Plan(root=relation))
+            return self.engine.asked(
+                lambda session: session.client.schema(proto.Plan(root=relation))
+            )
         except PySparkException as error:
             if error.getCondition() in _MISSING:
                 return None
