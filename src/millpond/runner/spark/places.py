@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,6 +14,8 @@ from millpond.names import TableName
 from millpond.options import SPARK_STORAGE, SPARK_TABLES
 from millpond.project import Spec
 from millpond.storage import Layout
+
+_GLOB = re.compile(r"[\\{}\[\]*?]")
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class Places:
         """The id of the streaming query that a checkpoint is of; `None` where there is none."""
         from pyspark.errors import PySparkException
 
-        metadata = f"{self.checkpoint(flow, checkpoint_id)}/metadata"
+        # Spark takes the path of a read for a pattern.
+        metadata = _GLOB.sub(r"\\\g<0>", f"{self.checkpoint(flow, checkpoint_id)}/metadata")
         try:
             rows = engine.asked(lambda session: session.read.text(metadata).collect())
         except PySparkException as error:

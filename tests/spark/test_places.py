@@ -1,0 +1,25 @@
+"""Where checkpoints are found on a server's storage."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+from millpond.runner.spark.places import Places
+from millpond.storage import Layout
+from tests.spark.server import SparkServer
+from tests.spark.test_server_errors import engine_at
+
+
+def test_a_checkpoint_is_found_below_a_folder_whose_name_looks_like_a_pattern(
+    spark_server: SparkServer, tmp_path: Path
+) -> None:
+    layout = Layout(tmp_path / "a[1]{b,c}*?")
+    places = Places(str(layout.root), layout, has_tables=True, sees_this_machine=True)
+    folder = Path(places.checkpoint("f", "spark-1"))
+    folder.mkdir(parents=True)
+    (folder / "metadata").write_text(json.dumps({"id": "of-the-query"}), encoding="utf-8")
+    with closing(engine_at(spark_server.url)) as engine:
+        assert places.query_of("f", "spark-1", engine) == "of-the-query"
+        assert places.query_of("f", "spark-2", engine) is None
