@@ -21,6 +21,22 @@ class SparkServerUnreachableError(MillpondError, ConnectionError):
         )
 
 
+class SparkAccessDeniedError(MillpondError, PermissionError):
+    """The Spark Connect server does not let this client in."""
+
+    error_class = "SPARK_ACCESS_DENIED"
+    sqlstate = "28000"
+
+    @classmethod
+    def from_url(cls, url: str, reason: str, *, where: SourceLocation | None = None) -> Self:
+        return cls(
+            f"The Spark Connect server at {url} does not let this client in: {reason}.",
+            where=where,
+            hint="check the token in the address, as in SPARK_REMOTE=sc://host:443/;token=..., "
+            "and what its owner may do",
+        )
+
+
 class SparkVersionNotSupportedError(MillpondError, RuntimeError):
     """The server runs a version of Apache Spark that millpond can't work with."""
 

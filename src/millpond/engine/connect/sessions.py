@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder, SparkConnectClient
 
@@ -19,6 +20,10 @@ from millpond.errors.engine import EngineConfigurationError
 
 TIME_ZONE = "spark.sql.session.timeZone"
 DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}
+# Codes of gRPC for requests that reached no server, or that it does not take from this client.
+_NOT_ASKED = frozenset(
+    {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNAUTHENTICATED", "PERMISSION_DENIED"}
+)
 _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?\Z")
 
 
@@ -57,6 +62,7 @@ class Sessions:
 
         Raises:
             EngineConfigurationError: The engine refuses a setting.
+        PySparkException: It was not asked: nobody answers, or not to this client.
         """
         settings = frozenset((spark_conf or {}).items())
         wanted = (owner, settings)
@@ -110,8 +116,19 @@ class Sessions:
                 client.config(proto.ConfigRequest.Operation(set=setting))
             except PySparkException as error:
                 close_client(client)
+                if _is_about_connection(error):
+                    raise
                 raise EngineConfigurationError.of(key, value, str(error)) from error
         return client
+
+
+def _is_about_connection(error: PySparkException) -> bool:
+    """Whether a server did not get to look at a setting."""
+    condition = error.getCondition()
+    if condition:
+        return condition == "RETRIES_EXCEEDED" or condition.startswith("INVALID_HANDLE.")
+    code = error.getGrpcStatusCode() if isinstance(error, SparkConnectGrpcException) else None
+    return code is not None and code.name in _NOT_ASKED
 
 
 def settings_of(configuration: Mapping[str, str] | None) -> dict[str, str]:

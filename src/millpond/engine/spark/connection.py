@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from millpond.engine.spark.server import shown
 from millpond.errors import MillpondError, SourceLocation
-from millpond.errors.spark import SparkConnectionLostError, SparkServerRestartedError
+from millpond.errors.spark import (
+    SparkAccessDeniedError,
+    SparkConnectionLostError,
+    SparkServerRestartedError,
+)
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
 
+# Where PySpark has put the text of gRPC's own error, of many lines, into one of its own.
+_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
+_REFUSED = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
 _LOST = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN"})
 
 
@@ -21,6 +29,7 @@ def connected(url: str, *, where: SourceLocation | None = None) -> Iterator[None
     """Say of an exception that the connection is lost, or the server another, where that is it.
 
     Raises:
+        SparkAccessDeniedError: The server does not let this client in.
         SparkConnectionLostError: The server does not answer any more.
         SparkServerRestartedError: It does, and knows nothing of this session.
     """
@@ -68,6 +77,8 @@ def _of(error: BaseException, url: str, where: SourceLocation | None) -> Millpon
         code = error.getGrpcStatusCode()
     elif isinstance(error, grpc.RpcError) and isinstance(error, grpc.Call):
         code = error.code()
+    if isinstance(code, grpc.StatusCode) and code.name in _REFUSED:
+        return SparkAccessDeniedError.from_url(shown(url), _words(error), where=where)
     if isinstance(code, grpc.StatusCode) and code.name in _LOST:
         return SparkConnectionLostError.from_error(shown(url), _words(error), where=where)
     return None
@@ -77,4 +88,7 @@ def _words(error: BaseException) -> str:
     """What the connection failed for, in one line."""
     details = getattr(error, "details", None)
     text = str(details() if callable(details) else error).strip()
+    within = _DETAILS.search(text)
+    if within is not None:
+        text = within[1]
     return text.splitlines()[0].rstrip(".") if text else type(error).__name__

@@ -37,6 +37,7 @@ class SparkEngine(ConnectEngine):
 
     Raises:
         SparkServerUnreachableError: Nobody answers.
+        SparkAccessDeniedError: Somebody does, and does not let this client in.
         SparkVersionNotSupportedError: The server's Spark is too old.
         DeltaNotOnServerError: The server has no Delta Lake.
         EngineConfigurationError: The server refuses a setting.
@@ -50,15 +51,16 @@ class SparkEngine(ConnectEngine):
         check_answers(url)
         self.url = url
         try:
-            super().__init__(
-                url,
-                configuration={**DEFAULTS, **(configuration or {})},
-                catalog=catalog,
-                schema=schema,
-                computes_state=False,
-                # About a minute, where PySpark would try for ten.
-                retries=[DefaultPolicy(max_retries=8, max_backoff=15_000)],
-            )
+            with connected(url):
+                super().__init__(
+                    url,
+                    configuration={**DEFAULTS, **(configuration or {})},
+                    catalog=catalog,
+                    schema=schema,
+                    computes_state=False,
+                    # About a minute, where PySpark would try for ten.
+                    retries=[DefaultPolicy(max_retries=8, max_backoff=15_000)],
+                )
             check_fits(self.client(), url)
         except BaseException:
             self.close()
