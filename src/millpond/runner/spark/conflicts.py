@@ -14,6 +14,11 @@ def is_conflict(condition: str | None) -> bool:
     return (condition or "").startswith(_CONFLICTS)
 
 
+def names_conflict(text: str) -> bool:
+    """Whether what a query ended with tells of such a condition."""
+    return any(f"[{condition}" in text for condition in _CONFLICTS)
+
+
 def retried(change: Callable[[], object]) -> None:
     """Make a change of a table that is right whatever others commit to it meanwhile."""
     from pyspark.errors import PySparkException

@@ -7,18 +7,20 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import FlowKind
 from millpond.engine.connect.engine import own_plan
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.sequences import sequence_sql
+from millpond.errors import MillpondError
 from millpond.errors.spark import SparkCheckpointMissingError
 from millpond.graph import ResolvedFlow
 from millpond.options import PREFIX
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
+from millpond.runner.spark.conflicts import names_conflict
 from millpond.runner.spark.failures import explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 DONE_PROPERTY = "millpond.once.{flow}"
 POLL_S = 0.3
 START_ATTEMPTS = 10
+CONFLICT_ATTEMPTS = 10
 # The server waits ten seconds for a query's Python worker: two at a time may be too slow.
 _STARTING = threading.Lock()
 _WORKER_LATE = "Python worker failed to connect back"
@@ -173,35 +176,69 @@ class FlowRun:
     def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
         """Append by Spark's own sink, which knows the batches that the table holds."""
         table = self._ready.table
-        writer = self._writer(frame).format("delta")
-        place = table.location
-        query = writer.start(place) if place is not None else writer.toTable(table.sql)
-        progress = QueryProgress(query, self._task.dataset.dataset.expectations)
-        yield from self._followed(query, progress.new_batches)
+
+        def start() -> _Started:
+            writer = self._writer(frame).format("delta")
+            place = table.location
+            query = writer.start(place) if place is not None else writer.toTable(table.sql)
+            progress = QueryProgress(query, self._task.dataset.dataset.expectations)
+            return _Started(query, progress.new_batches, progress.new_batches)
+
+        yield from self._streamed(start)
 
     def _replace(self, frame: DataFrame) -> Iterator[BatchOutcome]:
         """Replace with a program of our own for each batch."""
         from millpond.runner.spark.batch_program import apply_batch
 
         program = functools.partial(apply_batch, plan=self._plan())
-        query = self._started(self._writer(frame).foreachBatch(program))
-        progress = QueryProgress(query, ())
-        yield from self._followed(
-            query, lambda: self._history.new_batches() if progress.has_moved() else ()
-        )
-        yield from self._outcomes_of_history()
 
-    def _followed(
-        self, query: StreamingQuery, batches: Callable[[], Iterable[CommittedBatch]]
-    ) -> Iterator[BatchOutcome]:
+        def start() -> _Started:
+            query = self._started(self._writer(frame).foreachBatch(program))
+            progress = QueryProgress(query, ())
+            return _Started(
+                query,
+                lambda: self._history.new_batches() if progress.has_moved() else (),
+                self._history.new_batches,
+            )
+
+        yield from self._streamed(start)
+
+    def _streamed(self, start: Callable[[], _Started]) -> Iterator[BatchOutcome]:
+        """Run a streaming query to its end.
+
+        Where others change the table's properties while it writes a batch, Delta fails the query,
+        which is started again: it goes on from its checkpoint.
+        """
+        from pyspark.errors import StreamingQueryException
+
+        for attempts_left in reversed(range(CONFLICT_ATTEMPTS)):
+            try:
+                yield from self._followed(start())
+            except StreamingQueryException as error:
+                if not attempts_left or not names_conflict(str(error)):
+                    raise
+            else:
+                return
+
+    def _followed(self, started: _Started) -> Iterator[BatchOutcome]:
         """Wait for a query to end, yielding what its batches did."""
-        ended = False
+        from pyspark.errors import PySparkException, StreamingQueryException
+
+        query, ended = started.query, False
         try:
             while not ended:
                 ended = bool(query.awaitTermination(POLL_S))
-                for batch in batches():
-                    yield BatchOutcome(batch.number, batch.result, DataSize())
+                yield from _outcomes(started.new_batches())
                 self._check_goes_on()
+            yield from _outcomes(started.last_batches())
+        except StreamingQueryException:
+            ended = True
+            last: list[CommittedBatch] = []
+            # What the query failed for matters more than what is not known of its batches.
+            with suppress(PySparkException, MillpondError):
+                last += started.last_batches()
+            yield from _outcomes(last)
+            raise
         finally:
             if not ended:
                 self._stop(query)
@@ -247,8 +284,7 @@ class FlowRun:
         raise AssertionError
 
     def _outcomes_of_history(self) -> Iterator[BatchOutcome]:
-        for batch in self._history.new_batches():
-            yield BatchOutcome(batch.number, batch.result, DataSize())
+        return _outcomes(self._history.new_batches())
 
     def _plan(self, *, overwrites_schema: bool = False) -> BatchPlan:
         from millpond.runner.spark.batch_program import BatchExpectation, BatchPlan
@@ -269,6 +305,25 @@ class FlowRun:
             overwrite_schema=overwrites_schema,
             metadata=(("appId", self._app_id), ("flow", flow.name)),
         )
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A streaming query that was started.
+
+    Attributes:
+        new_batches: Tells those that ended since it was last asked; it is asked often.
+        last_batches: Likewise, and leaves none out.
+    """
+
+    query: StreamingQuery
+    new_batches: Callable[[], Iterable[CommittedBatch]]
+    last_batches: Callable[[], Iterable[CommittedBatch]]
+
+
+def _outcomes(batches: Iterable[CommittedBatch]) -> Iterator[BatchOutcome]:
+    for batch in batches:
+        yield BatchOutcome(batch.number, batch.result, DataSize())
 
 
 def _sequence(flow: ResolvedFlow) -> str:

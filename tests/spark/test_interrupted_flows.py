@@ -1,0 +1,77 @@
+"""Streaming flows on Spark whose query ends early: by a row that fails it, or by others' commits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+
+import pytest
+from deltalake import DeltaTable
+
+from millpond.errors.flows import ExpectationViolationError
+from millpond.events import Event
+from millpond.runner import run_update
+from millpond.runner.spark import flow_run
+from tests.pipeline_folder import PipelineFolder
+from tests.spark.server import SparkServer
+from tests.spark.test_server_errors import engine_at
+from tests.spark.test_takeover import COPIES, on_spark, send, update
+
+CHECKED = """\
+CREATE OR REFRESH STREAMING TABLE copies
+(CONSTRAINT sent EXPECT (sent > 0) ON VIOLATION FAIL UPDATE) AS SELECT * FROM STREAM lists;
+CREATE OR REFRESH STREAMING TABLE prices
+(CONSTRAINT sent EXPECT (sent > 0) ON VIOLATION FAIL UPDATE)
+FLOW REPLACE USING (supplier) SEQUENCE BY sent BY NAME SELECT * FROM STREAM(lists);
+"""
+ROWS = 6
+
+
+def test_batches_before_one_that_fails_are_counted(
+    folder: PipelineFolder, spark_server: SparkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So that the query has ended before it is asked about its batches.
+    monkeypatch.setattr(flow_run, "POLL_S", 120)
+    folder.write("a.sql", CHECKED)
+    send(folder, "acme", "pen", 1)
+    send(folder, "acme", "ink", -1)
+    conf = {**on_spark(spark_server), "millpond.maxFilesPerTrigger": "1"}
+    events: list[Event] = []
+    result = run_update(folder.project(**conf), listeners=[events.append])
+    errors = [flow.error for flow in result.flows]
+    assert all(isinstance(error, ExpectationViolationError) for error in errors), errors
+    assert folder.rows("copies") == folder.rows("prices") == [("acme", "pen", 1)]
+    batches = [event.origin.batch_id for event in events if "metrics" in event.detail]
+    assert batches == [0, 0]
+
+
+def test_an_append_flow_goes_on_after_others_changed_the_properties_of_its_table(
+    folder: PipelineFolder, spark_server: SparkServer
+) -> None:
+    folder.write("a.sql", COPIES)
+    conf = {**on_spark(spark_server), "millpond.maxFilesPerTrigger": "1"}
+    send(folder, "acme", "pen", 1)
+    update(folder, **conf)
+    for number in range(1, ROWS):
+        send(folder, f"s{number}", "pen", 1)
+    path = folder.table("copies")
+    before = DeltaTable(path).version()
+    ended = threading.Event()
+
+    def change() -> None:
+        """Change properties in a row, once the first batch is in."""
+        with closing(engine_at(spark_server.url)) as engine:
+            while not ended.is_set() and DeltaTable(path).version() == before:
+                time.sleep(0.05)
+            for number in range(ROWS):
+                engine.rows(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (note = '{number}')")
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    try:
+        update(folder, **conf)
+    finally:
+        ended.set()
+        changing.join()
+    assert len(folder.rows("copies")) == ROWS
