@@ -53,7 +53,10 @@ def test_rows_are_counted_by_expectation_and_dropped(folder):
 
 @story
 def test_a_row_that_must_not_be_fails_the_flow_and_nothing_is_applied(folder):
-    check = "(CONSTRAINT positive EXPECT (v > 0) ON VIOLATION FAIL UPDATE)"
+    check = """(
+      CONSTRAINT keyed EXPECT (k IS NOT NULL) ON VIOLATION DROP ROW,
+      CONSTRAINT positive EXPECT (v > 0) ON VIOLATION FAIL UPDATE
+    )"""
     tables = {
         f"{name}_or_failed": query.replace(name, f"{name}_or_failed").replace("checks", "bad")
         for name, query in QUERIES.items()
@@ -61,14 +64,15 @@ def test_a_row_that_must_not_be_fails_the_flow_and_nothing_is_applied(folder):
     folder.write("p.sql", "".join(f"CREATE {text.format(check)};\n" for text in tables.values()))
     folder.feed("bad_in", ROWS[:1])
     yield
-    folder.feed("bad_in", ROWS[:2])
+    # A row that is to be dropped fails the update as well.
+    folder.feed("bad_in", [*ROWS[:1], {"k": None, "v": -1, "s": 1}])
     ended = yield
     for table in tables:
         assert ended.status(table) is FlowStatus.FAILED
         error = ended.error(table)
         assert isinstance(error, ExpectationViolationError)
         assert error.expectation == "positive"
-        assert '"v":-1' in str(error), error
+        assert '"k":null,"v":-1' in str(error), error
         assert "p.sql:" in str(error)
         assert folder.rows(table) == [("a", 1, 1)]
 

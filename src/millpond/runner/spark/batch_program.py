@@ -26,6 +26,9 @@ BATCH_VIEW = "__millpond_batch"
 KEY_COLUMN = "__millpond_key_{index}"
 ORDER_COLUMN = "__millpond_order"
 MARKER_COLUMN = "__millpond_is_marker"
+# The highest sequence of a key in the batch, and in the table.
+NEWEST_COLUMN = "__millpond_newest"
+FLOOR_COLUMN = "__millpond_floor"
 
 MAX_ATTEMPTS = 20
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
@@ -123,7 +126,7 @@ def _count(batch: DataFrame, plan: BatchPlan) -> Row:
     found = ["count(*) AS rows_read", f"count_if({kept}) AS rows_kept"]
     found += [f"count_if({_met(i)}) AS passed_{i}" for i in range(len(plan.expectations))]
     if plan.kind == "replace":
-        found.append(f"count_if(({plan.sequence}) IS NULL AND {kept}) AS unsequenced")
+        found.append(f"count_if({kept} AND ({plan.sequence}\n) IS NULL) AS unsequenced")
         for index, key in enumerate(plan.keys):
             found += _range_aggregates(index, key, _type_of(batch, key), kept)
     return batch.selectExpr(*found).collect()[0]
@@ -245,7 +248,7 @@ def merge_statement(
     names = [KEY_COLUMN.format(index=index) for index in range(len(plan.keys))]
     columns = [quote(column) for column in plan.columns]
     keyed = [f"{quote(key)} AS {name}" for key, name in zip(plan.keys, names, strict=True)]
-    compared = ", ".join([*keyed, f"({plan.sequence}) AS {ORDER_COLUMN}"])
+    compared = ", ".join([*keyed, f"({plan.sequence}\n) AS {ORDER_COLUMN}"])
     by_key, all_columns = ", ".join(names), ", ".join(columns)
     within = " AND ".join(bounds) or "true"
     # Far faster than <=>, which is made of two comparisons, where a key is never null.
@@ -269,14 +272,15 @@ USING (
     FROM stored LEFT SEMI JOIN incoming ON {stored_in_batch} GROUP BY {by_key}),
   compared AS (
     SELECT *,
-      max(CASE WHEN NOT {MARKER_COLUMN} THEN {ORDER_COLUMN} END) OVER same_key AS newest,
-      max(CASE WHEN {MARKER_COLUMN} THEN {ORDER_COLUMN} END) OVER same_key AS floor
+      max(CASE WHEN NOT {MARKER_COLUMN} THEN {ORDER_COLUMN} END) OVER same_key AS {NEWEST_COLUMN},
+      max(CASE WHEN {MARKER_COLUMN} THEN {ORDER_COLUMN} END) OVER same_key AS {FLOOR_COLUMN}
     FROM (SELECT * FROM incoming UNION ALL
       SELECT {", ".join("NULL" for _ in columns)}, {by_key}, {ORDER_COLUMN}, true FROM markers)
     WINDOW same_key AS (PARTITION BY {by_key}))
   SELECT {_broadcast("compared", is_small)} {all_columns}, {by_key}, {MARKER_COLUMN} FROM compared
-  WHERE CASE WHEN {MARKER_COLUMN} THEN floor IS NULL OR newest > floor
-    ELSE {ORDER_COLUMN} = newest AND (floor IS NULL OR newest >= floor) END
+  WHERE CASE WHEN {MARKER_COLUMN} THEN {FLOOR_COLUMN} IS NULL OR {NEWEST_COLUMN} > {FLOOR_COLUMN}
+    ELSE {ORDER_COLUMN} = {NEWEST_COLUMN}
+      AND ({FLOOR_COLUMN} IS NULL OR {NEWEST_COLUMN} >= {FLOOR_COLUMN}) END
 ) AS s
 ON s.{MARKER_COLUMN} AND {target_has_key} AND {within}
 WHEN MATCHED THEN DELETE

@@ -68,21 +68,21 @@ def counted_and_kept(checked: Any, schema: StructType, expectations: Sequence[Ex
     relation.collect_metrics.name = OBSERVATION
     relation.collect_metrics.metrics.extend(counts)
     own = [attribute(name) for name in schema.names]
+    # Rows that are dropped may not fail either, so those that fail are looked for first.
     for expectation, name in zip(expectations, names, strict=True):
-        met = attribute(name)
         if expectation.action is ExpectationAction.FAIL:
-            relation = _filter(
-                relation, called("when", met, literal(True), _failure(expectation, own))
-            )
-        elif expectation.action is ExpectationAction.DROP:
-            relation = _filter(relation, met)
+            fails = called("when", attribute(name), literal(True), _failure(expectation, own))
+            relation = _filter(relation, fails)
+    for drop in drops:
+        relation = _filter(relation, drop)
     return _project(relation, own) if names else relation
 
 
 def _failure(expectation: Expectation, columns: Sequence[Any]) -> Any:
     """Raises, in the engine, with the expectation's name and the row as JSON."""
     told = json.dumps({"problem": "expectation_row", "expectation": expectation.name})
-    row = called("to_json", called("struct", *columns))
+    with_nulls = called("map", literal("ignoreNullFields"), literal("false"))
+    row = called("to_json", called("struct", *columns), with_nulls)
     return called("raise_error", called("concat", literal(f"{PROBLEM}{told} row: "), row))
 
 
