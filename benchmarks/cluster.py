@@ -48,7 +48,7 @@ SELECT * FROM STREAM(source);
 """
 # Of each row all columns, so that two tables with equal sums hold equal rows.
 FINGERPRINT = (
-    "SELECT count(*), sum(CAST(hash(k, line, seq, status, amount, at, token, kind) AS HUGEINT)) "
+    'SELECT count(*), sum(CAST(hash(k, line, seq, status, amount, "at", token, kind) AS HUGEINT)) '
     "FROM {}"
 )
 
@@ -159,7 +159,7 @@ def append(path: Path, queries: list[str]) -> None:
     path.mkdir(parents=True, exist_ok=True)
     with duckdb.connect() as connection:
         for query in queries:
-            write_deltalake(path, connection.execute(query).to_arrow_table(), mode="append")
+            write_deltalake(path, connection.sql(query).to_arrow_table(), mode="append")
 
 
 def make_project(side: Side, source: Path) -> None:
