@@ -13,6 +13,7 @@ from millpond.engine.spark import SparkEngine
 from millpond.engine.spark import server as server_module
 from millpond.engine.spark.connection import connected
 from millpond.errors.options import InvalidOptionError
+from millpond.errors.runner import TableNotFromPipelineError
 from millpond.errors.spark import (
     CatalogNotOnServerError,
     DeltaNotOnServerError,
@@ -107,6 +108,28 @@ def test_a_table_of_the_name_that_is_no_delta_table_stays_as_it_is(
         (problem,) = problems(folder, spark_server)
         assert isinstance(problem, TableNotDeltaError)
         assert engine.rows(f"SELECT * FROM {name}") == []
+
+
+def test_a_table_of_the_name_that_another_pipeline_made_stays_as_it_is(
+    folder: PipelineFolder, spark_server: SparkServer, tmp_path: Path
+) -> None:
+    name = "spark_catalog.shared.days"
+    folder.write("a.sql", f"CREATE MATERIALIZED VIEW {name} AS SELECT 1 AS a;")
+    assert problems(folder, spark_server) == []
+    other = PipelineFolder.made(tmp_path / "other")
+    other.write("a.sql", f"CREATE MATERIALIZED VIEW {name} AS SELECT 2 AS a;")
+    other.configure({"millpond.engine": spark_server.url})
+    spec = other.root / "spark-pipeline.yml"
+    spec.write_text(spec.read_text().replace("name: test", "name: other"))
+    for selection in ({}, {"full_refresh_all": True}):
+        (flow,) = other.run(**selection).flows
+        assert isinstance(flow.error, TableNotFromPipelineError)
+        assert "belongs to the pipeline test" in str(flow.error)
+    with closing(engine_at(spark_server.url)) as engine:
+        assert engine.rows(f"SELECT * FROM {name}") == [{"a": 1}]
+        engine.rows("DROP SCHEMA shared CASCADE")
+    folder.write("a.sql", "CREATE MATERIALIZED VIEW spark_catalog.shared.days AS SELECT 3 AS a;")
+    assert problems(folder, spark_server) == []
 
 
 def test_a_lost_connection_and_a_server_started_anew_are_told_apart(

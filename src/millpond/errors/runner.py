@@ -107,7 +107,7 @@ class TableSchemaChangedError(MillpondError, ValueError):
 
 
 class TableNotFromPipelineError(MillpondError, RuntimeError):
-    """A dataset has the name of a table that other programs made."""
+    """A dataset has the name of a table that another program, or another pipeline, made."""
 
     error_class = "TABLE_NOT_FROM_PIPELINE"
     sqlstate = "42P07"
@@ -119,6 +119,17 @@ class TableNotFromPipelineError(MillpondError, RuntimeError):
             f"remove rows that are not its own.",
             where=where,
             hint="give the dataset another name; or drop the table, if its rows are not needed",
+        )
+
+    @classmethod
+    def from_other_pipeline(
+        cls, name: str, *, maker: str, property_name: str, where: SourceLocation
+    ) -> Self:
+        return cls(
+            f"{name} is there already, and belongs to the pipeline {maker}.",
+            where=where,
+            hint="give the dataset another name or schema; if it is this pipeline that has another "
+            f"name now, set the table's property {property_name} to it",
         )
 
 

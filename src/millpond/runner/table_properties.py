@@ -34,6 +34,7 @@ SPARK_PREFIX = "spark-"
 NO_MORE_BATCHES = 1 << 62
 CHECKPOINT_PROPERTY = "millpond.checkpoint.{flow}"
 KIND_PROPERTY = "millpond.datasetKind"
+PIPELINE_PROPERTY = "millpond.pipeline"
 KEYS_PROPERTY = "millpond.replaceUsing.keys"
 SEQUENCE_PROPERTY = "millpond.replaceUsing.sequence"
 
@@ -86,15 +87,24 @@ def defined_properties(
     return found
 
 
-def check_owner(dataset: ResolvedDataset, properties: Mapping[str, str]) -> None:
-    """Raise where the table was not made by a pipeline, so its rows are somebody else's.
+def check_owner(
+    dataset: ResolvedDataset, properties: Mapping[str, str], *, pipeline: str | None = None
+) -> None:
+    """Raise where the table was not made by this pipeline, so its rows are somebody else's.
+
+    Args:
+        pipeline: The name of this one, where the table lies among those of others.
 
     Raises:
-        TableNotFromPipelineError: It was not.
+        TableNotFromPipelineError: Another program made it, or another pipeline.
     """
+    name, where = str(dataset.name), dataset.dataset.location
     if KIND_PROPERTY not in properties:
-        raise TableNotFromPipelineError.from_table(
-            str(dataset.name), where=dataset.dataset.location
+        raise TableNotFromPipelineError.from_table(name, where=where)
+    maker = properties.get(PIPELINE_PROPERTY)
+    if pipeline is not None and maker is not None and maker != pipeline:
+        raise TableNotFromPipelineError.from_other_pipeline(
+            name, maker=maker, property_name=PIPELINE_PROPERTY, where=where
         )
 
 

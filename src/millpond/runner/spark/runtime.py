@@ -73,7 +73,7 @@ class SparkRuntime:
                     instead="run the pipeline on the embedded engine, or leave the setting out",
                     where=flow.flow.location,
                 )
-        ready = set_up(dataset, self.engine, self._places, reset=reset)
+        ready = set_up(dataset, self.engine, self._places, pipeline=self._spec.name, reset=reset)
         self._ready[dataset.key] = ready
         return ready.checkpoints
 

@@ -30,6 +30,7 @@ from millpond.runner.spark.tables import SparkTable, TableDetail
 from millpond.runner.table_properties import (
     CHECKPOINT_PROPERTY,
     NO_MORE_BATCHES,
+    PIPELINE_PROPERTY,
     SPARK_PREFIX,
     app_id,
     check_drift,
@@ -70,23 +71,27 @@ class ReadyTable:
 
 
 def set_up(
-    dataset: ResolvedDataset, engine: SparkEngine, places: Places, *, reset: bool
+    dataset: ResolvedDataset, engine: SparkEngine, places: Places, *, pipeline: str, reset: bool
 ) -> ReadyTable:
     """Create the dataset's table, or bring it to the definition.
+
+    Args:
+        pipeline: The name of the pipeline, which tables of the server's catalog tell.
 
     Raises:
         MillpondError: It can't get there without a full refresh.
     """
     table = dataset.table
     assert isinstance(table, SparkTable)
-    setup = _Setup(dataset, table, engine, places)
+    owner = None if places.has_tables else pipeline
+    setup = _Setup(dataset, table, engine, places, owner)
     detail = table.detail()
     if detail is None:
         if table.exists():
             raise TableNotDeltaError.from_table(str(dataset.name), where=dataset.dataset.location)
         setup.create()
     else:
-        check_owner(dataset, detail.properties)
+        check_owner(dataset, detail.properties, pipeline=owner)
         if reset or has_begun_reset(detail.properties):
             setup.replace(detail)
         else:
@@ -117,6 +122,7 @@ class _Setup:
     table: SparkTable
     engine: SparkEngine
     places: Places
+    owner: str | None
 
     def create(self) -> None:
         name = self.dataset.name
@@ -224,6 +230,8 @@ class _Setup:
         given = dict(dataset.dataset.table_properties)
         if any(_NEED_MAPPING & set(name) for name in _names(dataset.schema)):
             given = {**MAPPING, **given}
+        if self.owner is not None:
+            given[PIPELINE_PROPERTY] = self.owner
         return defined_properties(dataset, given, checkpoints)
 
     def _widen(self, current: StructType, wanted: StructType) -> None:
