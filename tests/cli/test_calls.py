@@ -28,7 +28,7 @@ def test_help_lists_the_commands(tmp_path, flag):
     assert told.returncode == 0
     listed = told.stdout.partition("Commands:")[2].split("\n")
     assert [line.split()[0] for line in listed if line] == [
-        *("init", "run", "dry-run", "tables", "query", "events")
+        *("init", "run", "dry-run", "tables", "query", "events", "maintain")
     ]
 
 
