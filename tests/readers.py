@@ -34,16 +34,19 @@ def _sail() -> Any:
 
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
-    from pyspark.sql.connect.session import SparkSession
-
-    host, port = server.listening_address
-    session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
-    return server, session
+    return server
 
 
 def read_with_sail(path: Path) -> Rows:
-    _, session = _sail()
-    return session.read.format("delta").load(str(path)).toArrow().to_pylist()
+    from pyspark.sql.connect.session import SparkSession
+
+    host, port = _sail().listening_address
+    # A session of its own: Sail closes one that was not used for a quarter of an hour.
+    session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+    try:
+        return session.read.format("delta").load(str(path)).toArrow().to_pylist()
+    finally:
+        session.stop()
 
 
 READERS: dict[str, Callable[[Path], Rows]] = {
