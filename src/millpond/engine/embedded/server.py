@@ -41,6 +41,9 @@ _BOUNDED_MEMORY = {
     "MIMALLOC_PURGE_DELAY": "0",
     "SAIL_PARQUET__FILE_METADATA_CACHE__SIZE_LIMIT": str(32 * 1024 * 1024),
 }
+# By default Sail closes a session that rests for a quarter of an hour, as that of a flow may while
+# a batch is written.
+_LASTING_SESSIONS = {"SAIL_SPARK__SESSION_TIMEOUT_SECS": str(10 * 365 * 24 * 3600)}
 # Any other mode opens more ports.
 _ONE_PORT = {"SAIL_MODE": "local"}
 # Where Sail keeps temporary files; no session can be opened while they can't be.
@@ -75,7 +78,7 @@ class Server:
         os.environ.setdefault("RUST_LOG", "off")
         for name, value in {**STACK_SIZE, **_BOUNDED_MEMORY}.items():
             os.environ.setdefault(name, value)
-        os.environ.update({**_WITHOUT_STATISTICS, **_ONE_PORT})
+        os.environ.update({**_WITHOUT_STATISTICS, **_LASTING_SESSIONS, **_ONE_PORT})
         self._folder = Path(tempfile.mkdtemp(prefix="millpond-sail-"))
         # Its name can't be known before it is there, so nobody else can make it.
         gate = self._folder / secrets.token_hex(16)
