@@ -91,6 +91,25 @@ def test_a_materialized_view_keeps_comments_and_constraints_of_its_columns(folde
 
 
 @story
+def test_what_looks_like_a_variable_stays_as_it_is_written(folder):
+    folder.write(
+        "p.py",
+        """
+        from pyspark import pipelines as dp
+
+        @dp.materialized_view(comment="costs ${env:PATH}")
+        def dollars():
+            return spark.sql("SELECT '${spark.app.name}' AS a, k AS `$${env:PATH}` FROM dollars_in")
+        """,
+    )
+    folder.feed("dollars_in", [{"k": 1}])
+    yield
+    assert folder.columns("dollars") == ["a", "$${env:PATH}"]
+    assert folder.rows("dollars") == [("${spark.app.name}", 1)]
+    assert DeltaTable(folder.table("dollars")).metadata().description == "costs ${env:PATH}"
+
+
+@story
 def test_a_materialized_view_takes_other_partition_columns(folder):
     text = "CREATE MATERIALIZED VIEW parted {} AS SELECT k, v FROM parted_in"
     folder.write("p.sql", text.format("PARTITIONED BY (k)"))

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
     from millpond.engine.spark.session import ClientSession
 
-# Spark 4.2.0 waits for ever where a Python function reads straight from a table's files otherwise.
-DEFAULTS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"}
+DEFAULTS = {
+    # Spark 4.2.0 waits for ever where a Python function reads straight from a table's files.
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    # It would put settings and its environment in the place of ${..}, in literals and comments too.
+    "spark.sql.variable.substitute": "false",
+}
 
 Answer = TypeVar("Answer")
 
