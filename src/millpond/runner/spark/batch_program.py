@@ -69,6 +69,7 @@ class BatchPlan:
         keys: The key columns of a `replace`.
         sequence: Its sequence: SQL over the query's columns, which a stored row has as well.
         partition_columns: Those of the table.
+        keeps_clustering: Whether an `overwrite` leaves the table clustered.
         overwrite_schema: Whether an `overwrite` gives the table its columns, too.
         metadata: What else each commit is to tell.
     """
@@ -81,6 +82,7 @@ class BatchPlan:
     keys: tuple[str, ...] = ()
     sequence: str | None = None
     partition_columns: tuple[str, ...] = ()
+    keeps_clustering: bool = False
     overwrite_schema: bool = False
     metadata: tuple[tuple[str, str], ...] = ()
 
@@ -201,6 +203,9 @@ def _write(kept: DataFrame, batch_id: int, plan: BatchPlan, *, told: str) -> Non
         writer = writer.option("overwriteSchema", "true")
         if plan.partition_columns:
             writer = writer.partitionBy(*plan.partition_columns)
+    elif plan.keeps_clustering:
+        # Delta takes all else that overwrites for a new table, which is not clustered.
+        writer = writer.option("replaceWhere", "true")
     writer.saveAsTable(plan.target)
 
 

@@ -20,6 +20,7 @@ from millpond.graph import ResolvedFlow
 from millpond.options import PREFIX
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
+from millpond.runner.spark.clustering import cluster
 from millpond.runner.spark.conflicts import names_conflict
 from millpond.runner.spark.failures import explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
@@ -151,6 +152,9 @@ class FlowRun:
         self._run_batch(frame, session, overwrites_schema=overwrites_schema)
         if overwrites_schema:
             comment_columns(table, table.columns(), schema)
+            detail = table.detail()
+            if detail is not None:
+                cluster(self._task.dataset, table, detail, self._places)
         for outcome in self._outcomes_of_history():
             yield replace(outcome, result=replace(outcome.result, rows_deleted=before))
 
@@ -302,6 +306,7 @@ class FlowRun:
             keys=flow.keys,
             sequence=_sequence(flow) if flow.kind is FlowKind.REPLACE_USING else None,
             partition_columns=partition_columns(dataset),
+            keeps_clustering=bool(dataset.dataset.cluster_by),
             overwrite_schema=overwrites_schema,
             metadata=(("appId", self._app_id), ("flow", flow.name)),
         )

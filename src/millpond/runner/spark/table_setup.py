@@ -16,6 +16,7 @@ from millpond.errors.spark import TableNotDeltaError
 from millpond.errors.takeover import CheckpointOfOtherEngineError
 from millpond.graph import ResolvedDataset, ResolvedFlow
 from millpond.runner.begun_reset import BEING_RESET, has_begun_reset
+from millpond.runner.spark.clustering import cluster
 from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import (
@@ -160,6 +161,9 @@ class _Setup:
         if changed:
             self.table.set_properties(changed)
         self._widen(current, wider)
+        # A view has its new columns only once it is computed.
+        if is_streaming or not has_other_columns(current, dataset.schema):
+            cluster(dataset, self.table, detail, self.places)
         comment_columns(self.table, current, dataset.schema)
         comment = dataset.dataset.comment
         if (comment or "") != (detail.description or ""):

@@ -48,6 +48,8 @@ class TableDetail:
     location: str
     properties: Mapping[str, str]
     partition_columns: tuple[str, ...]
+    cluster_columns: tuple[str, ...]
+    features: frozenset[str]
     description: str | None
 
 
@@ -134,6 +136,8 @@ class SparkTable:
             location=row["location"],
             properties=dict(row["properties"]),
             partition_columns=tuple(row["partitionColumns"]),
+            cluster_columns=tuple(row.get("clusteringColumns") or ()),
+            features=frozenset(row.get("tableFeatures") or ()),
             description=row["description"],
         )
 
