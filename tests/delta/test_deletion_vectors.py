@@ -48,7 +48,7 @@ def test_vectors_of_several_commits_unite_for_every_reader(table):
 
 def test_a_commit_writes_one_file_for_all_its_vectors(table):
     delete_where(table, "k IN (0, 19)")
-    assert len(list(table.path.glob("deletion_vector_*.bin"))) == 1
+    assert len(list(table.path.rglob("deletion_vector_*.bin"))) == 1
 
 
 def test_the_log_counts_rows_of_the_file_and_rows_deleted(table):
@@ -114,7 +114,7 @@ def test_inline_and_absolute_vectors_are_read(table):
 
     snapshot = delete_where(table, "k = 5")
     file = next(f for f in snapshot.files.values() if f.deletion_vector)
-    (path,) = table.path.glob("deletion_vector_*.bin")
+    (path,) = table.path.rglob("deletion_vector_*.bin")
     moved = table.path / "folder with space" / path.name
     moved.parent.mkdir()
     path.rename(moved)
@@ -147,7 +147,7 @@ def damaged(content: bytes, start: int, data: bytes) -> bytes:
 )
 def test_a_damaged_vector_is_an_error_that_names_the_data_file(table, damage, reason):
     snapshot = delete_where(table, "k = 5")
-    (path,) = table.path.glob("deletion_vector_*.bin")
+    (path,) = table.path.rglob("deletion_vector_*.bin")
     path.write_bytes(damage(path.read_bytes()))
     deleted_from = next(f for f in snapshot.files.values() if f.deletion_vector)
     with pytest.raises(CorruptDeletionVectorError, match=reason) as caught:
@@ -165,7 +165,7 @@ def test_a_vector_that_is_not_what_the_log_says_is_an_error(table):
 
 def test_a_missing_vector_or_data_file_is_an_error_that_names_it(table):
     snapshot = delete_where(table, "k = 5")
-    (path,) = table.path.glob("deletion_vector_*.bin")
+    (path,) = table.path.rglob("deletion_vector_*.bin")
     content = path.read_bytes()
     path.unlink()
     with pytest.raises(DataFileMissingError, match=path.name):

@@ -104,9 +104,9 @@ class TableVersions:
 def _vector_path(folder: Path, vector: dict[str, Any]) -> Path:
     assert vector["storageType"] == "u"
     text = vector["pathOrInlineDv"]
-    assert len(text) == 20
+    prefix, text = text[:-20], text[-20:]
     name = uuid.UUID(bytes=base64.b85decode(text.translate(_TO_RFC)))
-    return folder / f"deletion_vector_{name}.bin"
+    return folder / prefix / f"deletion_vector_{name}.bin"
 
 
 def _read_vector(path: Path, vector: dict[str, Any]) -> BitMap64:

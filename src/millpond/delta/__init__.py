@@ -16,6 +16,7 @@ from millpond.delta.data_files import (
     write_data_files,
 )
 from millpond.delta.deletion_vectors import (
+    VECTOR_FOLDER,
     read_deletion_vectors,
     vector_path,
     write_deletion_vectors,
@@ -40,6 +41,7 @@ __all__ = [
     "FILE_COLUMN",
     "LOG_FOLDER",
     "ROW_COLUMN",
+    "VECTOR_FOLDER",
     "AddFile",
     "ColumnRange",
     "Commit",

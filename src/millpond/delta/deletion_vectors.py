@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = b"\x01"
 MAGIC = 1681511377
 UUID_TEXT_LENGTH = 20
+# The folder of vectors that millpond writes. A full vacuum of delta-rs 1.6 takes vectors for files
+# that nobody needs, and keeps out of folders whose names begin so.
+VECTOR_FOLDER = "_deletion_vectors"
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _Z85_VALUES = {char: value for value, char in enumerate(_Z85)}
 
@@ -161,14 +164,16 @@ def write_deletion_vectors(
             raise ValueError(f"{file.path} has {rows} rows, and none of number {bitmap.max()}")
         bitmap.run_optimize()
         data = struct.pack("<I", MAGIC) + bitmap.serialize()
-        vector = DeletionVector("u", encode_z85(name.bytes), len(content), len(data), len(bitmap))
+        place = VECTOR_FOLDER + encode_z85(name.bytes)
+        vector = DeletionVector("u", place, len(content), len(data), len(bitmap))
         content += struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
         stats = replace(file.stats or FileStats(), num_records=rows, tight_bounds=False)
         changed[file.path] = replace(
             file, deletion_vector=vector, stats_text=stats.to_text(), data_change=True
         )
     if changed:
-        store.put_if_absent(snapshot.path / f"deletion_vector_{name}.bin", bytes(content))
+        path = snapshot.path / VECTOR_FOLDER / f"deletion_vector_{name}.bin"
+        store.put_if_absent(path, bytes(content))
     return changed
 
 

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 
-from millpond.delta import AddFile, RemoveFile, Snapshot, Table, vector_path
+from millpond.delta import VECTOR_FOLDER, AddFile, RemoveFile, Snapshot, Table, vector_path
 from millpond.maintenance.folder_files import TEMPORARY_KEPT_MS, FoundFile, files_below
 from millpond.maintenance.report import Report
 from millpond.maintenance.settings import HOUR_MS
@@ -96,6 +96,8 @@ def _is_hidden(name: str) -> bool:
     A folder of a partition may begin so, too, after the name of its column.
     """
     *folders, last = name.split("/")
+    if folders == [VECTOR_FOLDER]:
+        return False
     return last.startswith(("_", ".")) or any(
         folder.startswith(("_", ".")) and "=" not in folder for folder in folders
     )
