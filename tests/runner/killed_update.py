@@ -1,20 +1,12 @@
-"""A program for the kill tests: one update whose process dies at a chosen call of the store.
-
-Usage: killed_update.py SPEC CALL PHASE [--within FOLDER ..] [TABLE ..]
-
-CALL counts the store's writing calls from 1, with `--within` only those on files below folders of
-that name; PHASE is `before` or `after` the call. Tables named are fully refreshed. Exits 0 where
-the update ended before that many calls were made.
-"""
+"""One update whose process dies at a chosen call of the store, for the tests of kills."""
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import os
 import signal
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from millpond.runner import Project, run_update
@@ -58,18 +50,21 @@ for _name in WRITING:
         setattr(DyingStore, _name, _dying(_name))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("spec", type=Path)
-    parser.add_argument("call", type=int)
-    parser.add_argument("phase", choices=["before", "after"])
-    parser.add_argument("tables", nargs="*")
-    parser.add_argument("--within", action="append", default=[])
-    given = parser.parse_args()
-    project = Project.open(given.spec)
-    store = DyingStore(given.call, given.phase, within=given.within)
-    run_update(dataclasses.replace(project, store=store), full_refresh=given.tables)
+def killed_update(
+    spec: Path,
+    call: int,
+    phase: str,
+    *,
+    within: Iterable[str] = (),
+    full_refresh: Sequence[str] = (),
+) -> None:
+    """An update whose process dies at a call of the store, unless it ends before.
 
-
-if __name__ == "__main__":
-    main()
+    Args:
+        call: Writing calls are counted from 1, with `within` only those on files below folders of
+            that name.
+        phase: `before` or `after` the call.
+    """
+    project = Project.open(spec)
+    store = DyingStore(call, phase, within=within)
+    run_update(dataclasses.replace(project, store=store), full_refresh=full_refresh)

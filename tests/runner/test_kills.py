@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 import signal
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from millpond.events import UpdateState
-
-PROGRAM = Path(__file__).parent / "killed_update.py"
+from tests.runner.killed_update import killed_update
 
 PIPELINE = """
 CREATE STREAMING TABLE bronze AS SELECT * FROM STREAM(landing);
@@ -26,6 +24,8 @@ FLOW REPLACE USING (k) SEQUENCE BY s BY NAME SELECT k, v, s FROM STREAM(bronze);
 CREATE MATERIALIZED VIEW gold AS SELECT count(*) AS n, sum(v) AS total FROM silver;
 """
 MAX_CALLS = 300
+# Right after a call is as good as before the next: one of both is tried of each.
+PHASES = ("before", "after")
 
 
 def newest_rows(rows):
@@ -56,19 +56,47 @@ def check(folder, fed):
     assert folder.rows("gold") == [(expected.total(), total)]
 
 
-def killed_update(folder, call, phase, *arguments):
-    """An update whose process dies at a call of the store, unless it ends before."""
-    command = [sys.executable, PROGRAM, folder.root / "spark-pipeline.yml", str(call), phase]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+# What an update imports when it gets there: a child of a process that has it all starts sooner.
+PRELOADED = (
+    "tests.conftest",
+    "tests.runner.killed_update",
+    "deltalake",
+    "duckdb",
+    "millpond.engine.embedded.engine",
+    "millpond.runner.embedded.runtime",
+    "millpond.sql.file",
+    "millpond.state",
+    "pysail",
+    "pyspark.sql.connect.session",
+)
+
+
+@pytest.fixture(scope="module")
+def dies():
+    """Run an update that is to die at a call of the store; whether it did."""
+    # Children of a process that has no threads, which a fork would leave without.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*PRELOADED])
+
+    def update(folder, call, **arguments):
+        spec = folder.root / "spark-pipeline.yml"
+        process = context.Process(
+            target=killed_update, args=(spec, call, PHASES[call % 2]), kwargs=arguments
+        )
+        process.start()
+        process.join()
+        assert process.exitcode in {0, -signal.SIGKILL}
+        return process.exitcode != 0
+
+    return update
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("phase", ["before", "after"])
 @pytest.mark.parametrize(
     "refresh", [(), ("bronze", "silver", "copied", "gold")], ids=["update", "refresh"]
 )
-def test_killed_at_every_write_and_run_again(folder, phase, refresh):
-    random_source = random.Random(f"{phase}{refresh}")
+def test_killed_at_every_write_and_run_again(folder, dies, refresh):
+    random_source = random.Random(f"{refresh}")
     folder.write("pipeline.sql", PIPELINE)
     fed = []
     foreign = folder.table("silver") / "not-of-this-table.parquet"
@@ -76,16 +104,15 @@ def test_killed_at_every_write_and_run_again(folder, phase, refresh):
         new = batch(random_source)
         folder.feed("landing", new)
         fed += [tuple(row.values()) for row in new]
-        process = killed_update(folder, call, phase, *refresh)
-        if call == 1 or process.returncode == 0:
+        died = dies(folder, call, full_refresh=refresh)
+        if call == 1 or not died:
             foreign.parent.mkdir(parents=True, exist_ok=True)
             foreign.write_bytes(b"belongs to someone else")
-        if process.returncode == 0:
+        if not died:
             check(folder, fed)
             assert call > 20
             assert foreign.read_bytes() == b"belongs to someone else"
             return
-        assert process.returncode == -signal.SIGKILL, process.stderr
         assert folder.run().state is UpdateState.COMPLETED
         check(folder, fed)
     pytest.fail(f"the update did not end within {MAX_CALLS} calls")
@@ -165,24 +192,21 @@ def orphans(folder):
 
 
 @pytest.mark.timeout(1200)
-def test_killed_at_every_write_of_state_and_commits_and_run_again(folder):
-    """Right after a call is as good as before the next: one of both is tried of each."""
+def test_killed_at_every_write_of_state_and_commits_and_run_again(folder, dies):
     folder.write("pipeline.sql", STATEFUL)
     hours = Hours()
     left_behind = set()
     for call in range(1, MAX_CALLS):
         hours.next(folder)
-        phase = ("before", "after")[call % 2]
-        process = killed_update(folder, call, phase, "--within", "state", "--within", "tables")
-        if process.returncode:
-            assert process.returncode == -signal.SIGKILL, process.stderr
+        died = dies(folder, call, within=["state", "tables"])
+        if died:
             assert folder.run().state is UpdateState.COMPLETED
         assert Counter(folder.rows("seen")) == Counter(hours.seen)
         assert Counter(folder.rows("timed")) == Counter(hours.timed)
         # What a killed attempt leaves goes with the next batch, at the latest.
         assert not left_behind & orphans(folder)
         left_behind = orphans(folder)
-        if process.returncode == 0:
+        if not died:
             assert call > 10
             assert not left_behind
             return
