@@ -44,6 +44,17 @@ def is_met(constraint: Any) -> Any:
     return called("coalesce", constraint, literal(False))
 
 
+def met_or_raised(met: Any, message: Any) -> Any:
+    """True, or an error in the engine with a message: the condition of a filter.
+
+    Spark moves a filter below a join, and the conditions of readers below a filter, so that it
+    meets other rows than were written; but none that need not say the same twice.
+    """
+    nothing = called("repeat", called("uuid"), literal(0))
+    error = called("raise_error", called("concat", message, nothing))
+    return called("when", met, literal(True), error)
+
+
 def called(name: str, *arguments: Any) -> Any:
     """A call of a function of the engine's."""
     expression = proto.Expression()
@@ -60,10 +71,12 @@ def cast(expression: Any, type_name: str) -> Any:
     return found
 
 
-def literal(value: str | bool, /) -> Any:
+def literal(value: str | bool | int, /) -> Any:
     expression = proto.Expression()
     if isinstance(value, bool):
         expression.literal.boolean = value
+    elif isinstance(value, int):
+        expression.literal.integer = value
     else:
         expression.literal.string = value
     return expression

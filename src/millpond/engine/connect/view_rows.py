@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql.connect import proto
 
 from millpond.definitions import Expectation, ExpectationAction
-from millpond.engine.connect.expressions import called, is_met, literal, text_expression
+from millpond.engine.connect.expressions import is_met, literal, met_or_raised, text_expression
 from millpond.errors import SourceLocation
 from millpond.errors.flows import ExpectationViolationError
 
@@ -26,9 +26,7 @@ def kept_rows(relation: Any, expectations: Sequence[Expectation], *, view: str) 
             continue
         if expectation.action is ExpectationAction.FAIL:
             what = json.dumps([view, expectation.name, expectation.constraint])
-            met = called(
-                "when", met, literal(True), called("raise_error", literal(_VIOLATION + what))
-            )
+            met = met_or_raised(met, literal(_VIOLATION + what))
         filtered = proto.Relation()
         filtered.filter.input.CopyFrom(relation)
         filtered.filter.condition.CopyFrom(met)

@@ -11,7 +11,14 @@ from pyspark.sql.connect import proto
 
 from millpond.definitions import Expectation, ExpectationAction
 from millpond.engine.connect.columns import with_helper_columns
-from millpond.engine.connect.expressions import attribute, called, cast, literal, named
+from millpond.engine.connect.expressions import (
+    attribute,
+    called,
+    cast,
+    literal,
+    met_or_raised,
+    named,
+)
 from millpond.engine.protocol import EXPECTATION_COLUMN
 from millpond.runner.spark.batch_program import PROBLEM
 from millpond.runner.spark.sql import type_sql
@@ -71,19 +78,19 @@ def counted_and_kept(checked: Any, schema: StructType, expectations: Sequence[Ex
     # Rows that are dropped may not fail either, so those that fail are looked for first.
     for expectation, name in zip(expectations, names, strict=True):
         if expectation.action is ExpectationAction.FAIL:
-            fails = called("when", attribute(name), literal(True), _failure(expectation, own))
-            relation = _filter(relation, fails)
+            met = met_or_raised(attribute(name), _message(expectation, own))
+            relation = _filter(relation, met)
     for drop in drops:
         relation = _filter(relation, drop)
     return _project(relation, own) if names else relation
 
 
-def _failure(expectation: Expectation, columns: Sequence[Any]) -> Any:
-    """Raises, in the engine, with the expectation's name and the row as JSON."""
+def _message(expectation: Expectation, columns: Sequence[Any]) -> Any:
+    """What a row that must not be is told with: the expectation's name and the row as JSON."""
     told = json.dumps({"problem": "expectation_row", "expectation": expectation.name})
     with_nulls = called("map", literal("ignoreNullFields"), literal("false"))
     row = called("to_json", called("struct", *columns), with_nulls)
-    return called("raise_error", called("concat", literal(f"{PROBLEM}{told} row: "), row))
+    return called("concat", literal(f"{PROBLEM}{told} row: "), row)
 
 
 def _helpers(expectations: Sequence[Expectation]) -> list[str]:
