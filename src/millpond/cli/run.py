@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import click
 
 from millpond.cli.options import NameList, conf_option, engine_option, open_project, spec_option
 from millpond.cli.problems import print_problems
+from millpond.cli.profile_table import profiled
 from millpond.cli.settings import ExitCode, ReportedError, Settings
 from millpond.cli.short_names import ShortNames
 from millpond.errors.graph import UnknownDatasetError
@@ -41,6 +43,7 @@ STOPPING = "Stopping. What is being committed is finished. Ctrl-C again stops at
     help="Reset these datasets and compute them anew from all of their sources.",
 )
 @click.option("--full-refresh-all", is_flag=True, help="Reset all datasets and compute them anew.")
+@click.option("--profile", is_flag=True, help="Say where the time went, by flow and phase.")
 @engine_option
 @conf_option
 @click.pass_obj
@@ -51,6 +54,7 @@ def run(
     refresh: tuple[tuple[str, ...], ...],
     full_refresh: tuple[tuple[str, ...], ...],
     full_refresh_all: bool,
+    profile: bool,
     engine: str | None,
     conf: Mapping[str, str],
 ) -> None:
@@ -68,23 +72,25 @@ def run(
     project = open_project(spec, conf, engine=engine)
     from millpond import runner
 
-    progress = _progress(ShortNames(project.spec.catalog, project.spec.schema))
+    shorten = ShortNames(project.spec.catalog, project.spec.schema)
+    progress = _progress(shorten)
     settings.signals.announcement = STOPPING
-    try:
-        with progress:
-            result = runner.run_update(
-                project,
-                refresh=refreshed,
-                full_refresh=reset,
-                full_refresh_all=full_refresh_all,
-                listeners=[progress.listen, _warn],
-            )
-    except (ConflictingSelectionError, UnknownDatasetError) as error:
-        raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
-    except KeyboardInterrupt:
-        progress.say(progress.view.summary())
-        raise
-    _report(result, progress, settings)
+    with profiled(shorten) if profile else nullcontext():
+        try:
+            with progress:
+                result = runner.run_update(
+                    project,
+                    refresh=refreshed,
+                    full_refresh=reset,
+                    full_refresh_all=full_refresh_all,
+                    listeners=[progress.listen, _warn],
+                )
+        except (ConflictingSelectionError, UnknownDatasetError) as error:
+            raise ReportedError([error], code=ExitCode.WRONG_CALL) from error
+        except KeyboardInterrupt:
+            progress.say(progress.view.summary())
+            raise
+        _report(result, progress, settings)
 
 
 def _warn(event: Event) -> None:

@@ -16,6 +16,7 @@ from millpond.delta.schema import check_schema, duckdb_type, literal, quote
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import DEFAULT_INDEXED_COLUMNS, stats_of_copy
 from millpond.errors.delta import NotNullViolatedError
+from millpond.profiling import phase
 from millpond.storage import Store
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def copy_to_files(
     ]
 
 
+@phase("write rows")
 def adopt_data_files(
     files: Sequence[WrittenFile], schema: StructType, *, snapshot: Snapshot, store: Store
 ) -> list[AddFile] | None:
@@ -113,6 +115,7 @@ def adopt_data_files(
     ]
 
 
+@phase("write rows")
 def write_data_files(
     connection: duckdb.DuckDBPyConnection,
     select_sql: str,

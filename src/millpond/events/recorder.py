@@ -32,6 +32,7 @@ from millpond.events.event import (
 from millpond.events.failure import error_record, summary
 from millpond.events.log import EventLog
 from millpond.names import TableName
+from millpond.profiling import phase
 from millpond.redaction import Redactor
 
 Listener = Callable[[Event], None]
@@ -310,6 +311,7 @@ class Recorder:
             dataset_name=str(dataset),
         )
 
+    @phase("write events")
     def close(self) -> None:
         """Move the events of this update, and of earlier ones that were killed, to the table.
 
@@ -321,6 +323,7 @@ class Recorder:
             error = self._write_error
             raise EventLogWriteError.from_error(str(self._log.folder), error) from error
 
+    @phase("write events")
     def _record(
         self,
         event_type: EventType,

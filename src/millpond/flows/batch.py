@@ -16,6 +16,7 @@ from millpond.delta import Metadata, Table, duckdb_type, escape_glob, literal, q
 from millpond.engine.protocol import EXPECTATION_COLUMN, SEQUENCE_COLUMN, StagedBatch
 from millpond.errors.flows import ExpectationViolationError
 from millpond.names import TableName
+from millpond.profiling import phase
 from millpond.storage import Store
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class BatchRows:
         return self.rows_read - self.rows_dropped
 
 
+@phase("count rows")
 def read_batch(
     connection: DuckDBPyConnection,
     batch: StagedBatch,

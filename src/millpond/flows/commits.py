@@ -14,6 +14,7 @@ from millpond.delta import Snapshot, Transaction
 from millpond.errors.delta import CommitConflictError
 from millpond.errors.flows import TooManyCommitConflictsError
 from millpond.flows.batch import BatchContext, BatchResult
+from millpond.profiling import phase
 
 MAX_ATTEMPTS = 20
 
@@ -52,22 +53,24 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
         TooManyCommitConflictsError: Other writers were faster each time.
     """
     for _ in range(MAX_ATTEMPTS):
-        transaction = context.table.begin()
+        with phase("read table log"):
+            transaction = context.table.begin()
         if transaction.snapshot.metadata.id != context.table_id:
             raise CommitConflictError.another_table(context.table.path)
         result = attempt(transaction)
         if not result.committed:
             return result
         try:
-            snapshot = transaction.commit(
-                operation,
-                parameters={"flow": context.flow, "batchId": context.batch_id},
-                metrics={
-                    "numOutputRows": result.rows_inserted,
-                    "numDeletedRows": result.rows_deleted,
-                    "numOutputBytes": result.bytes_written,
-                },
-            )
+            with phase("commit"):
+                snapshot = transaction.commit(
+                    operation,
+                    parameters={"flow": context.flow, "batchId": context.batch_id},
+                    metrics={
+                        "numOutputRows": result.rows_inserted,
+                        "numDeletedRows": result.rows_deleted,
+                        "numOutputBytes": result.bytes_written,
+                    },
+                )
         except CommitConflictError:
             transaction.discard()
             continue

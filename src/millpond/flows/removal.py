@@ -21,6 +21,7 @@ from millpond.delta import (
     write_data_files,
     write_deletion_vectors,
 )
+from millpond.profiling import phase
 from millpond.storage import Store
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Removal:
     bytes_written: int
 
 
+@phase("remove rows")
 def remove_rows(
     connection: DuckDBPyConnection,
     transaction: Transaction,

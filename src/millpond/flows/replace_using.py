@@ -59,6 +59,7 @@ from millpond.flows.batch import (
 from millpond.flows.commits import commit_once
 from millpond.flows.ordering import is_plain, is_same, rank
 from millpond.flows.removal import remove_rows
+from millpond.profiling import phase
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -277,6 +278,7 @@ def _apply(
     )
 
 
+@phase("match keys")
 def _find_heads(connection: DuckDBPyConnection, rows: BatchRows, comparison: Comparison) -> bool:
     """Make `heads`: each key of the batch with its highest sequence. Tell if a row has none."""
     keys = comparison.key_of("b")
@@ -336,6 +338,7 @@ def _add_snapshots(
     )
 
 
+@phase("match keys")
 def _find_stored(
     connection: DuckDBPyConnection,
     snapshot: Snapshot,
@@ -372,6 +375,7 @@ def _ranges(connection: DuckDBPyConnection, comparison: Comparison) -> dict[str,
     return ranges
 
 
+@phase("recompute sequences")
 def _fill_in_sequences(
     connection: DuckDBPyConnection,
     snapshot: Snapshot,
@@ -411,6 +415,7 @@ def _fill_in_sequences(
     )
 
 
+@phase("match keys")
 def _judge(connection: DuckDBPyConnection, *, has_snapshots: bool, later_wins: bool) -> None:
     """Make `verdicts`, what the rule says of each key, and `dead`, the rows that it takes out."""
     replaces = LANDS if later_wins else REPLACES

@@ -14,6 +14,7 @@ from millpond.engine.spark.server import is_url
 from millpond.errors import MillpondError
 from millpond.graph import Catalog, resolve
 from millpond.options import EMBEDDED, ENGINE, check_option
+from millpond.profiling import phase
 from millpond.project import Spec, find_spec, load_pipeline, load_spec
 from millpond.runner.runtime import ResolvedPipeline, Runtime
 from millpond.storage import Layout, LocalStore, Store
@@ -64,6 +65,7 @@ class Project:
         """The same for every update on the same storage."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, self.layout.root.absolute().as_uri()))
 
+    @phase("start engine")
     def start_runtime(self) -> Runtime:
         """Start what the configuration names. The caller closes it."""
         if self.engine != EMBEDDED:
@@ -84,6 +86,7 @@ class LoadedProject:
     problems: tuple[MillpondError, ...]
 
 
+@phase("read source files")
 def load(
     project: Project,
     runtime: Runtime,

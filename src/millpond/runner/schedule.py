@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -124,8 +125,12 @@ class Schedule:
             if not task.flow.upstream & unfinished:
                 self._waiting.remove(task)
                 self._running.append(task)
-                name = f"flow {task.flow.name}"
-                thread = threading.Thread(target=self._work, args=(task,), name=name, daemon=True)
+                thread = threading.Thread(
+                    target=copy_context().run,
+                    args=(self._work, task),
+                    name=f"flow {task.flow.name}",
+                    daemon=True,
+                )
                 self._threads.append(thread)
                 thread.start()
 

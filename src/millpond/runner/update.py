@@ -24,6 +24,7 @@ from millpond.events import (
 from millpond.graph import EVENT_LOG_NAME, Graph, ResolvedDataset, ResolvedFlow
 from millpond.maintenance import Upkeep
 from millpond.names import TableName
+from millpond.profiling import OTHER, phase
 from millpond.runner.lock import update_lock
 from millpond.runner.maintenance import event_log_upkeep
 from millpond.runner.project import Project, load
@@ -172,7 +173,8 @@ class _Update:
                 runtime.clean_up(graph.datasets[key])
             self._look_after_tables(graph, runtime)
         finally:
-            runtime.close()
+            with phase("stop engine"):
+                runtime.close()
             store.remove_tree(layout.staging)
         state = UpdateState.FAILED if self.failed_tables else UpdateState.COMPLETED
         first = next((result.error for result in self.results.values() if result.error), None)
@@ -191,6 +193,7 @@ class _Update:
                     flow.flow, kind=flow.kind, inputs=flow.inputs, schema_json=flow.schema.json()
                 )
 
+    @phase("set up tables")
     def _set_up_tables(self, graph: Graph, selection: Selection, runtime: Runtime) -> None:
         tables = list(graph.tables())
         for dataset in tables:
@@ -252,8 +255,9 @@ class _Update:
             self._progress(task, FlowStatus.STARTING)
             try:
                 check_upstream(task.flow, pipeline.graph)
-                for outcome in runtime.batches(task, update):
-                    self._batch(task, outcome)
+                with phase(OTHER, flow=task.flow.name):
+                    for outcome in runtime.batches(task, update):
+                        self._batch(task, outcome)
             except MillpondError as error:
                 error.where = error.where or task.flow.flow.location
                 raise
@@ -267,6 +271,7 @@ class _Update:
             interrupt=runtime.engine.interrupt,
         ).run()
 
+    @phase("upkeep")
     def _look_after_tables(self, graph: Graph, runtime: Runtime) -> None:
         for key in self.checkpoints:
             dataset = graph.datasets[key]

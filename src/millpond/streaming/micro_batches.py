@@ -18,6 +18,7 @@ from millpond.errors.streaming import (
     CheckpointBehindTableError,
     CheckpointSourceChangedError,
 )
+from millpond.profiling import phase
 from millpond.streaming.checkpoint import Checkpoint, PlannedBatch, SourceRange
 from millpond.streaming.file_source import FileSource, FileVersions
 from millpond.streaming.source import DataSize, Offset, StreamSource
@@ -92,8 +93,9 @@ def run_batches(
         CheckpointAheadOfTableError: The target lacks a batch that is no longer on record.
         CheckpointSourceChangedError: A source is gone, or is another one than before.
     """
-    pending, last = _resume(checkpoint, committed())
-    ends = {name: source.latest_offset() for name, source in sources.items()}
+    with phase("find what is new"):
+        pending, last = _resume(checkpoint, committed())
+        ends = {name: source.latest_offset() for name, source in sources.items()}
     pending = [_under_names_of(sources, planned) for planned in pending]
     if last is not None:
         last = _under_names_of(sources, last)
@@ -103,20 +105,24 @@ def run_batches(
         if pending:
             planned = _with_all_sources(pending.pop(0), sources, ends)
         else:
-            following = _next_batch(last, sources, ends)
+            with phase("plan batches"):
+                following = _next_batch(last, sources, ends)
             if following is None and last is not None and unfinished(last.number):
                 following = _batch_of_nothing(last, sources, ends)
             if following is None:
                 return
-            checkpoint.plan(following)
+            with phase("write checkpoint"):
+                checkpoint.plan(following)
             last = planned = following
-        sizes = {
-            name: source.size(planned.sources[name].start, planned.sources[name].end)
-            for name, source in sources.items()
-        }
+        with phase("plan batches"):
+            sizes = {
+                name: source.size(planned.sources[name].start, planned.sources[name].end)
+                for name, source in sources.items()
+            }
         backlog = {name: backlog[name] - sizes[name] for name in sources}
         result = apply(MicroBatch(planned.number, sizes, backlog, planned, sources))
-        checkpoint.prune(committed=planned.number)
+        with phase("write checkpoint"):
+            checkpoint.prune(committed=planned.number)
         yield result
 
 

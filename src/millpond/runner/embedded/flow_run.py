@@ -19,6 +19,7 @@ from millpond.flows import NO_SNAPSHOTS, BatchContext, Snapshots
 from millpond.graph import Follower, LocalSource, ResolvedFlow, StreamRead, folder_of
 from millpond.names import path_segment
 from millpond.options import PREFIX, stream_limits
+from millpond.profiling import phase
 from millpond.runner.embedded.inputs import FlowInputs
 from millpond.runner.embedded.tables import ReadyTable
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
@@ -145,26 +146,30 @@ class FlowRun:
         )
         expression = flow.kind is FlowKind.REPLACE_USING and flow.sequence_column is None
         try:
-            streams: dict[str, Input] = {
-                stream.source: batch.input(stream.source, folder=folder) for stream in flow.streams
-            }
-            staged = self.engine.stage(
-                flow.plan,
-                FlowInputs(
-                    flow,
-                    self.update.pipeline,
-                    streams,
-                    folder=folder / "tables",
-                    store=self.store,
-                ),
-                folder=folder / "rows",
-                expectations=task.dataset.dataset.expectations,
-                sequence_by=flow.flow.sequence_by if expression else None,
-                spark_conf=_engine_settings(flow.flow.spark_conf),
-                state=state,
-            )
+            with phase("read sources"):
+                streams: dict[str, Input] = {
+                    stream.source: batch.input(stream.source, folder=folder)
+                    for stream in flow.streams
+                }
+            with phase("run query"):
+                staged = self.engine.stage(
+                    flow.plan,
+                    FlowInputs(
+                        flow,
+                        self.update.pipeline,
+                        streams,
+                        folder=folder / "tables",
+                        store=self.store,
+                    ),
+                    folder=folder / "rows",
+                    expectations=task.dataset.dataset.expectations,
+                    sequence_by=flow.flow.sequence_by if expression else None,
+                    spark_conf=_engine_settings(flow.flow.spark_conf),
+                    state=state,
+                )
             if state is not None:
-                state.commit(flow.state)
+                with phase("write state"):
+                    state.commit(flow.state)
             match flow.kind:
                 case FlowKind.APPEND:
                     result = flows.append(staged, context)

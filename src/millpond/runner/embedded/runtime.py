@@ -19,6 +19,7 @@ from millpond.graph import (
     properties,
 )
 from millpond.maintenance import Upkeep
+from millpond.profiling import phase
 from millpond.project import Spec
 from millpond.runner.embedded.flow_run import FlowRun
 from millpond.runner.embedded.inputs import UserQueryInputs
@@ -85,7 +86,8 @@ class EmbeddedRuntime:
         ready, upkeep = self._ready[task.dataset.key], self._upkeep[task.dataset.key]
         for outcome in flow_run.batches(task, ready):
             yield outcome
-            upkeep.after_batch()
+            with phase("upkeep"):
+                upkeep.after_batch()
 
     def clean_up(self, dataset: ResolvedDataset) -> None:
         """Remove checkpoints that no table names any more; a full refresh leaves them behind."""
