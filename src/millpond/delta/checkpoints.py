@@ -21,6 +21,7 @@ from millpond.delta.log import LOG_FOLDER, Checkpoint, entry_path, list_log, par
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
 from millpond.errors.delta import CorruptLogError
+from millpond.errors.disk_reason import disk_reason, engine_disk_reason
 from millpond.storage import Store
 
 DEFAULT_INTERVAL = 10
@@ -142,7 +143,11 @@ def write_checkpoint(snapshot: Snapshot, store: Store) -> bool:
             DeltaTable(Path(folder).as_uri()).create_checkpoint()
             _take_over(beside, log, store)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong, the commit itself stands
-        _log.warning("no checkpoint of %s was written: %s", snapshot.path, error)
+        _log.warning(
+            "warning: the log of %s got no checkpoint, and takes longer to read until the next: %s",
+            snapshot.path,
+            engine_disk_reason(str(error)) or disk_reason(error),
+        )
         return False
     return True
 

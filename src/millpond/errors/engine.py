@@ -420,7 +420,7 @@ class EngineConfigurationError(MillpondError, ValueError):
 
 
 class EngineStartError(MillpondError, RuntimeError):
-    """The embedded engine can't be started so that nobody but its process can use it."""
+    """The embedded engine can't be started, or not so that nobody but its process can use it."""
 
     error_class = "ENGINE_START_FAILED"
     sqlstate = "08001"
@@ -431,6 +431,22 @@ class EngineStartError(MillpondError, RuntimeError):
             f"The port of the embedded engine can't be closed to others: {reason}.",
             hint="see that /dev/fd lists the files that a process has open, and that there is a "
             "folder for temporary files (TMPDIR); nothing was run",
+        )
+
+    @classmethod
+    def from_open_files(cls, limit: int, *, needed: int) -> Self:
+        return cls(
+            f"The embedded engine can't open the files that it needs, {needed} or more: this "
+            f"process may have {limit} open at once, or the system has too many.",
+            hint="raise the limit (ulimit -n 1024); nothing was run",
+        )
+
+    @classmethod
+    def from_failure(cls, reason: str) -> Self:
+        return cls(
+            f"The embedded engine can't be started: {reason}.",
+            hint="see that there is memory, and that the process may start threads and open files "
+            "(ulimit -a); nothing was run",
         )
 
     @classmethod

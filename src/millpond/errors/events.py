@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from millpond.errors.base import MillpondError
+from millpond.errors.disk_reason import disk_reason
 
 
 class EventLogWriteError(MillpondError, OSError):
@@ -14,10 +15,9 @@ class EventLogWriteError(MillpondError, OSError):
 
     @classmethod
     def from_error(cls, folder: str, error: BaseException) -> Self:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return cls(
-            f"The event log in {folder} could not be written: {reason}. The tables themselves are "
-            "as the update left them.",
+            f"The event log in {folder} could not be written: {disk_reason(error)}. The tables "
+            "themselves are as the update left them.",
             hint="check that the folder belongs to you and has space left; events that were kept "
             "are added to the log by the next update",
         )

@@ -1,12 +1,10 @@
 """Errors of updates: the lock, selections, resets and the state that earlier updates left."""
 
-import json
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
+from millpond.errors.disk_reason import disk_reason, disk_remedy
 
 
 class UpdateInProgressError(MillpondError, RuntimeError):
@@ -69,13 +67,30 @@ class StorageNotWritableError(MillpondError, OSError):
         )
 
     @classmethod
+    def from_update(cls, error: OSError) -> Self:
+        return cls(
+            f"The update could not read or write a file: {disk_reason(error)}. What it committed "
+            "before is in the tables.",
+            hint=f"{disk_remedy(error)}, and so does the folder for temporary files (TMPDIR); then "
+            "run again: each flow goes on where its table stands",
+        )
+
+    @classmethod
+    def from_engine(cls, reason: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"The engine could not read or write a file: {reason}.",
+            where=where,
+            hint="check that the storage, and the folder for temporary files, have space left and "
+            "belong to you, and how many files may be open (ulimit -n); then run again",
+        )
+
+    @classmethod
     def from_flow(cls, flow: str, error: BaseException, *, where: SourceLocation) -> Self:
         return cls(
-            f"Flow {flow} could not read or write a file: {_reason(error)}. Nothing of the batch "
-            "that it was at is in its table.",
+            f"Flow {flow} could not read or write a file: {disk_reason(error)}. The batch that "
+            "it was at is in its table whole or not at all.",
             where=where,
-            hint="check that the storage has space left and belongs to you, then run again: the "
-            "flow goes on where its table stands",
+            hint=f"{disk_remedy(error)}, then run again: the flow goes on where its table stands",
         )
 
 
@@ -146,13 +161,3 @@ class TableReplacedError(MillpondError, RuntimeError):
             where=where,
             hint=f"run with --full-refresh {name} to start it anew",
         )
-
-
-def _reason(error: BaseException) -> str:
-    """What an error of the operating system, or DuckDB's about one, says."""
-    text = str(error)
-    wrapped = re.search(r"\{.*\}\s*\Z", text, re.DOTALL)  # DuckDB's own writers give JSON
-    if wrapped is not None:
-        with suppress(ValueError, LookupError):
-            text = str(json.loads(wrapped.group())["exception_message"])
-    return text.splitlines()[0].rstrip(".") if text else type(error).__name__

@@ -161,7 +161,9 @@ class Upkeep:
         snapshot = self.table.snapshot()
         settings = Settings.of(snapshot.metadata.configuration)
         pause_ms = min(DAY_MS, settings.file_retention_ms)
-        if settings.is_managed and _now_ms() - self._cleaned_ms(snapshot) >= pause_ms:
+        passed_ms = _now_ms() - self._cleaned_ms(snapshot)
+        # Below zero the clock went back since, perhaps by years: that must not stop all upkeep.
+        if settings.is_managed and not 0 <= passed_ms < pause_ms:
             self.report += self._remove_old(snapshot, settings, deadline_s=deadline_s)
 
     def _remove_old(

@@ -33,8 +33,11 @@ def update_lock(path: Path) -> Iterator[None]:
             shown = f" (process {holder})" if holder else ""
             raise UpdateInProgressError.from_lock(str(path), shown) from error
         # The file stays: removing it would let two processes lock two files of one name.
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise StorageNotWritableError.from_error(str(path.parent), error) from error
         yield
     finally:
         os.close(descriptor)

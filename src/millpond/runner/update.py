@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from millpond.definitions import FlowKind
 from millpond.errors import MillpondError
 from millpond.errors.events import EventLogWriteError
 from millpond.errors.graph import TableNotFoundError
+from millpond.errors.runner import StorageNotWritableError
 from millpond.events import (
     Event,
     EventLog,
@@ -86,7 +87,7 @@ def run_update(
 
     Raises:
         UpdateInProgressError: Another update of this storage is running.
-        MillpondError: The selection is wrong.
+        MillpondError: The selection is wrong, or a file could not be read or written.
         KeyboardInterrupt: The update was stopped; its state is recorded as CANCELED.
     """
     update_id = str(uuid.uuid4())
@@ -106,9 +107,10 @@ def run_update(
                 full_refresh=full_refresh_all,
             )
             recorder.user_action("START")
-            result = _Update(project, recorder, update_id).run(
-                refresh=refresh, full_refresh=full_refresh, full_refresh_all=full_refresh_all
-            )
+            with _explained():
+                result = _Update(project, recorder, update_id).run(
+                    refresh=refresh, full_refresh=full_refresh, full_refresh_all=full_refresh_all
+                )
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 cause = "It was stopped by a signal."
@@ -124,6 +126,17 @@ def run_update(
         except EventLogWriteError as error:
             return replace(result, problems=(*result.problems, error))
         return result
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Say what an error of the disk's means, where it came from no flow and no table's set-up."""
+    try:
+        yield
+    except MillpondError:
+        raise
+    except OSError as error:
+        raise StorageNotWritableError.from_update(error) from error
 
 
 @dataclass

@@ -10,9 +10,22 @@ import errno
 import os
 import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error say which file it is about, which those of open files do not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
 
 
 class Disk:
@@ -40,12 +53,12 @@ class Disk:
 
     def write_new(self, path: Path, data: bytes) -> None:
         """Write a file. Raises `FileExistsError`."""
-        with path.open("xb") as file:
+        with _named(path), path.open("xb") as file:
             file.write(data)
 
     def append(self, path: Path, data: bytes) -> None:
         """Add to the end of a file, making it first if need be."""
-        with path.open("ab", buffering=0) as file:
+        with _named(path), path.open("ab", buffering=0) as file:
             written = file.write(data)
         if written != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -54,7 +67,8 @@ class Disk:
         """Make a file's content durable, or the names in a folder."""
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            with _named(path):
+                os.fsync(descriptor)
         except OSError as error:
             # Some network file systems have nothing to sync of a folder, and say so.
             if error.errno not in _NO_FOLDER_SYNC or not stat.S_ISDIR(os.fstat(descriptor).st_mode):

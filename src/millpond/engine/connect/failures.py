@@ -27,12 +27,14 @@ from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import outline
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import MillpondError, SourceLocation
+from millpond.errors.disk_reason import engine_disk_reason
 from millpond.errors.engine import (
     QueryAnalysisError,
     QueryRunError,
     UnresolvedColumnError,
     UnresolvedRoutineError,
 )
+from millpond.errors.runner import StorageNotWritableError
 from millpond.files.metadata import METADATA_FIELDS
 from millpond.sql.tokens import TokenKind, identifier_value
 
@@ -85,14 +87,18 @@ def running(plan: ConnectPlan) -> Iterator[None]:
         if names_missing(error):
             raise analysis_error(error, Subject.of_plan(plan)) from error
         message = message_of(error)
+        disk = _disk_error(message, where=plan.location)
         violation = violation_in(message, where=plan.location)
         if violation is None and is_unplanned(error):
             raise QueryRunError.unplanned(message, where=plan.location) from error
-        raise violation or QueryRunError.of(message, where=plan.location) from error
+        raise violation or disk or QueryRunError.of(message, where=plan.location) from error
 
 
 def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
     """The error for a query or expression that the engine can't analyse."""
+    disk = _disk_error(message_of(error), where=subject.where)
+    if disk is not None:
+        return disk
     parts = missing_column(error)
     if parts:
         where, caret = find_name(subject, parts)
@@ -120,6 +126,12 @@ def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
         return QueryAnalysisError.of(text, subject=subject.name, where=where, detail=caret or "")
     first_line, _, rest = message_of(error).partition("\n")
     return QueryAnalysisError.of(first_line, subject=subject.name, where=subject.where, detail=rest)
+
+
+def _disk_error(message: str, *, where: SourceLocation | None) -> MillpondError | None:
+    """The error where a full disk, or the like, is why the engine failed."""
+    reason = engine_disk_reason(message)
+    return None if reason is None else StorageNotWritableError.from_engine(reason, where=where)
 
 
 def _is_all(parts: Sequence[str]) -> bool:

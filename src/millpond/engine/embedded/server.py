@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.engine.embedded.channel import open_channel
 from millpond.engine.embedded.door import close_door, show_out_strangers
+from millpond.engine.embedded.open_files import make_room
 from millpond.errors.engine import EngineStartError
 
 if TYPE_CHECKING:
@@ -70,10 +71,12 @@ class Server:
     ended before the folder is there.
 
     Raises:
-        EngineStartError: The port can't be closed, or sessions can be opened before it is.
+        EngineStartError: It can't be started, the port can't be closed, or sessions can be opened
+            before it is.
     """
 
     def __init__(self) -> None:
+        make_room()
         # Sail logs to standard error unless told otherwise; what matters comes back as errors.
         os.environ.setdefault("RUST_LOG", "off")
         for name, value in {**STACK_SIZE, **_BOUNDED_MEMORY}.items():
@@ -160,8 +163,11 @@ def _problem(error: Any) -> str:
 def _started() -> Any:
     from pysail.spark import SparkConnectServer
 
-    sail = SparkConnectServer("127.0.0.1", 0)
-    sail.start(background=True)
+    try:
+        sail = SparkConnectServer("127.0.0.1", 0)
+        sail.start(background=True)
+    except RuntimeError as error:
+        raise EngineStartError.from_failure(str(error)) from error
     return sail
 
 
