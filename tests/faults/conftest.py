@@ -1,13 +1,15 @@
-"""The fixtures `folder`, a pipeline folder, and `draw`, chance that can be had again."""
+"""Fixtures: `folder`, a pipeline folder; `draw`, chance that can be had again; `warm`, quick runs."""
 
 from __future__ import annotations
 
 import os
 import random
 import secrets
+from collections.abc import Iterator
 
 import pytest
 
+from tests.faults.warm_runs import WarmProgram
 from tests.pipeline_folder import folder
 
 __all__ = ["folder"]
@@ -19,3 +21,10 @@ def draw() -> random.Random:
     seed = int(os.environ.get("MILLPOND_FAULT_SEED", str(secrets.randbelow(2**32))))
     print(f"again: MILLPOND_FAULT_SEED={seed}")  # noqa: T201
     return random.Random(seed)
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmProgram]:
+    """The program that forks runs of a pipeline."""
+    with WarmProgram() as program:
+        yield program

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.subject import Subject
-from tests.faults.warm_runs import WarmProgram
+from tests.faults.warm_runs import WarmProgram, kill
 from tests.simulation.table_versions import TableVersions
 
 # So many kills go into one history: the tables' logs would grow, and with them the comparing.
@@ -81,7 +81,7 @@ def _killed(subject: Subject, counts: Counts, program: WarmProgram, *, after_s: 
     """A run that is killed after a time, unless it ends before."""
     known, before = set(subject.events), leftovers(subject)
     began_s = time.monotonic()
-    ended = program.run(subject.folder.root, kill_after_s=after_s)
+    ended = program.disturbed(subject.folder.root, after_s=after_s, disturb=kill)
     took_s = time.monotonic() - began_s
     is_killed = ended.code == -signal.SIGKILL
     if is_killed:

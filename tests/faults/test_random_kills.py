@@ -12,22 +12,20 @@ import secrets
 import pytest
 
 from tests.faults.random_kills import KILLS_OF_ONE, Counts, live
-from tests.faults.warm_runs import WarmProgram
 
 KILLS = int(os.environ.get("MILLPOND_RANDOM_KILLS", "4"))
 
 
 @pytest.mark.timeout(0)
-def test_random_kills_lose_and_double_nothing(tmp_path):
+def test_random_kills_lose_and_double_nothing(tmp_path, warm):
     first = int(os.environ.get("MILLPOND_RANDOM_KILLS_SEED", str(secrets.randbelow(2**32))))
     counts = Counts()
-    with WarmProgram() as program:
-        for number in range(-(-KILLS // KILLS_OF_ONE)):
-            seed = first + number
-            left = KILLS - number * KILLS_OF_ONE
-            replay = f"MILLPOND_RANDOM_KILLS={KILLS_OF_ONE} MILLPOND_RANDOM_KILLS_SEED={seed}"
-            # Seen with -rP, and where it fails.
-            print(f"seed {seed}; again: {replay} pytest tests/faults -k random_kills")  # noqa: T201
-            live(tmp_path / str(number), seed, min(left, KILLS_OF_ONE), counts, program)
-            print(counts, flush=True)  # noqa: T201
+    for number in range(-(-KILLS // KILLS_OF_ONE)):
+        seed = first + number
+        left = KILLS - number * KILLS_OF_ONE
+        replay = f"MILLPOND_RANDOM_KILLS={KILLS_OF_ONE} MILLPOND_RANDOM_KILLS_SEED={seed}"
+        # Seen with -rP, and where it fails.
+        print(f"seed {seed}; again: {replay} pytest tests/faults -k random_kills")  # noqa: T201
+        live(tmp_path / str(number), seed, min(left, KILLS_OF_ONE), counts, warm)
+        print(counts, flush=True)  # noqa: T201
     assert counts.kills.total() == KILLS

@@ -1,4 +1,4 @@
-"""Runs that `warm_program.py` forks, to be killed at a moment."""
+"""Runs that `warm_program.py` forks, to which something may happen at a moment."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -15,6 +16,13 @@ from tests.faults.program import LONGEST_S, Ended, of_session
 
 PROGRAM = Path(__file__).with_name("warm_program.py")
 QUIET = {**os.environ, "NO_COLOR": "1"}
+
+
+def kill(pid: int) -> None:
+    """End a process and all that it started at once."""
+    for each in [pid, *of_session(pid)]:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
 
 
 class WarmProgram:
@@ -36,23 +44,27 @@ class WarmProgram:
         with self._process:
             self._process.wait(LONGEST_S)
 
-    def run(self, root: Path, *, kill_after_s: float | None = None) -> Ended:
-        """Run the pipeline in a folder to its end, or to that which it is given.
+    def run(self, root: Path) -> Ended:
+        """Run the pipeline in a folder to its end."""
+        return self.disturbed(root, after_s=LONGEST_S, disturb=kill)
+
+    def disturbed(self, root: Path, *, after_s: float, disturb: Callable[[int], None]) -> Ended:
+        """A run to which something happens after a time, unless it has ended by then.
 
         Args:
-            kill_after_s: When it is killed with all that it started, unless it has ended by then.
+            disturb: Given the id of the process.
         """
         assert self._process.stdin is not None
         self._process.stdin.write(f"{root}\n".encode())
         pid = self._number(LONGEST_S)
         assert pid is not None
-        code = self._number(LONGEST_S if kill_after_s is None else kill_after_s)
+        code = self._number(after_s)
         if code is None:
-            for each in [pid, *of_session(pid)]:
-                with suppress(ProcessLookupError):
-                    os.kill(each, signal.SIGKILL)
+            disturb(pid)
             code = self._number(LONGEST_S)
-        assert code is not None
+        if code is None:
+            kill(pid)
+        assert code is not None, f"it did not end:\n{(root / 'out').read_text()}"
         assert not of_session(pid), f"left behind: {of_session(pid)}"
         return Ended(code, (root / "out").read_text(), (root / "err").read_text())
 

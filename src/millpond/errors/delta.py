@@ -121,7 +121,8 @@ class CorruptLogError(MillpondError, ValueError):
     def incomplete(cls, folder: Path, *, reason: str) -> Self:
         return cls(
             f"The log in {str(folder)!r} is not complete: {reason}.",
-            hint="restore the missing files from a backup",
+            hint="restore the missing files from a backup; or, where a pipeline can compute the "
+            "table anew from its sources, remove the table's folder and run again",
         )
 
 

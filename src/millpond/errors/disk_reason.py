@@ -49,7 +49,10 @@ def disk_remedy(error: BaseException) -> str:
     """What to see to before the program is run again."""
     if any(os.strerror(number) in str(error) for number in (errno.EMFILE, errno.ENFILE)):
         return "raise the limit of open files (ulimit -n 1024)"
-    return "check that the storage has space left and belongs to you"
+    return (
+        "check that the storage, and the folder for temporary files (TMPDIR), have space left and "
+        "belong to you"
+    )
 
 
 def engine_disk_reason(text: str) -> str | None:

@@ -71,8 +71,7 @@ class StorageNotWritableError(MillpondError, OSError):
         return cls(
             f"The update could not read or write a file: {disk_reason(error)}. What it committed "
             "before is in the tables.",
-            hint=f"{disk_remedy(error)}, and so does the folder for temporary files (TMPDIR); then "
-            "run again: each flow goes on where its table stands",
+            hint=f"{disk_remedy(error)}, then run again: each flow goes on where its table stands",
         )
 
     @classmethod
