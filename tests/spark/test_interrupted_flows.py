@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import closing
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
 from millpond.errors.flows import ExpectationViolationError
+from millpond.errors.spark import SparkQueryStoppedError
 from millpond.events import Event
 from millpond.runner import run_update
 from millpond.runner.spark import flow_run
+from millpond.runner.spark.progress import QueryProgress
 from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
 from tests.spark.test_server_errors import engine_at
@@ -44,6 +47,33 @@ def test_batches_before_one_that_fails_are_counted(
     assert folder.rows("copies") == folder.rows("prices") == [("acme", "pen", 1)]
     batches = [event.origin.batch_id for event in events if "metrics" in event.detail]
     assert batches == [0, 0]
+
+
+def test_a_query_that_somebody_else_stopped_is_no_flow_that_completed(
+    folder: PipelineFolder, spark_server: SparkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries: list[Any] = []
+
+    class Noted(QueryProgress):
+        def __init__(self, query: Any, expectations: Any) -> None:
+            super().__init__(query, expectations)
+            queries.append(query)
+
+    def stop(event: Event) -> None:
+        """As another client of the session does, once the first batch is in."""
+        if event.origin.batch_id == 0:
+            queries[0].stop()
+
+    monkeypatch.setattr(flow_run, "QueryProgress", Noted)
+    folder.write("a.sql", COPIES)
+    conf = {**on_spark(spark_server), "millpond.maxFilesPerTrigger": "1"}
+    for number in range(ROWS):
+        send(folder, f"s{number}", "pen", 1)
+    (flow,) = run_update(folder.project(**conf), listeners=[stop]).flows
+    assert isinstance(flow.error, SparkQueryStoppedError)
+    assert len(folder.rows("copies")) < ROWS
+    update(folder, **conf)
+    assert len(folder.rows("copies")) == ROWS
 
 
 def test_an_append_flow_goes_on_after_others_changed_the_properties_of_its_table(

@@ -175,3 +175,20 @@ class SparkCheckpointMissingError(MillpondError, LookupError):
             hint="bring it back, or set millpond.spark.storage as it was; or let the flow read all "
             "of its sources anew with --full-refresh",
         )
+
+
+class SparkQueryStoppedError(MillpondError, InterruptedError):
+    """Somebody else stopped the streaming query of a flow before it had read all that there was."""
+
+    error_class = "SPARK_QUERY_STOPPED"
+    sqlstate = "57014"
+
+    @classmethod
+    def from_flow(cls, flow: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"The streaming query of flow {flow} was stopped on the Spark server, by somebody "
+            "else, before it had read all that its sources hold.",
+            where=where,
+            hint="run the update again: it goes on after the last batch that was committed, and "
+            "no row is lost or doubled",
+        )

@@ -15,7 +15,7 @@ from millpond.engine.connect.engine import own_plan
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.sequences import sequence_sql
 from millpond.errors import MillpondError
-from millpond.errors.spark import SparkCheckpointMissingError
+from millpond.errors.spark import SparkCheckpointMissingError, SparkQueryStoppedError
 from millpond.graph import ResolvedFlow
 from millpond.options import PREFIX
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
@@ -26,7 +26,7 @@ from millpond.runner.spark.failures import explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs
 from millpond.runner.spark.places import Places
-from millpond.runner.spark.progress import QueryProgress
+from millpond.runner.spark.progress import TELLING_ITS_END, QueryProgress
 from millpond.runner.spark.relations import counted_and_kept, with_checks
 from millpond.runner.spark.sql import quoted
 from millpond.runner.spark.table_setup import ReadyTable, comment_columns, has_other_columns
@@ -97,9 +97,8 @@ class FlowRun:
             FlowStoppedError: The update is being stopped.
         """
         with explained(self._task, self._engine):
-            session = self._engine.session_of(
-                self._flow.name, _engine_settings(self._flow.flow.spark_conf)
-            )
+            settings = {**_engine_settings(self._flow.flow.spark_conf), **TELLING_ITS_END}
+            session = self._engine.session_of(self._flow.name, settings)
             checked = self._checked()
             if self._flow.kind is FlowKind.MATERIALIZED_VIEW:
                 yield from self._overwrite(session.frame(checked), session)
@@ -186,7 +185,7 @@ class FlowRun:
             place = table.location
             query = writer.start(place) if place is not None else writer.toTable(table.sql)
             progress = QueryProgress(query, self._task.dataset.dataset.expectations)
-            return _Started(query, progress.new_batches, progress.new_batches)
+            return _Started(query, progress, progress.new_batches, progress.new_batches)
 
         yield from self._streamed(start)
 
@@ -201,6 +200,7 @@ class FlowRun:
             progress = QueryProgress(query, ())
             return _Started(
                 query,
+                progress,
                 lambda: self._history.new_batches() if progress.has_moved() else (),
                 self._history.new_batches,
             )
@@ -235,6 +235,10 @@ class FlowRun:
                 yield from _outcomes(started.new_batches())
                 self._check_goes_on()
             yield from _outcomes(started.last_batches())
+            if not started.progress.has_read_all():
+                raise SparkQueryStoppedError.from_flow(
+                    self._flow.name, where=self._flow.flow.location
+                )
         except StreamingQueryException:
             ended = True
             last: list[CommittedBatch] = []
@@ -322,6 +326,7 @@ class _Started:
     """
 
     query: StreamingQuery
+    progress: QueryProgress
     new_batches: Callable[[], Iterable[CommittedBatch]]
     last_batches: Callable[[], Iterable[CommittedBatch]]
 

@@ -10,9 +10,16 @@ from millpond.flows import BatchResult, ExpectationCount
 from millpond.runner.spark.history import CommittedBatch
 from millpond.runner.spark.relations import OBSERVATION
 
+# With these a query tells of a last trigger that found no more to read, which it leaves out where
+# a batch was just before.
+TELLING_ITS_END = {"spark.sql.streaming.noDataProgressEventInterval": "0"}
+
 
 class QueryProgress:
-    """The batches that a streaming query has ended since it was started here."""
+    """The batches that a streaming query has ended since it was started here.
+
+    Its session must have the settings `TELLING_ITS_END`.
+    """
 
     def __init__(self, query: Any, expectations: Sequence[Expectation]) -> None:
         self._query = query
@@ -26,6 +33,14 @@ class QueryProgress:
         if moved:
             self._seen = newest["batchId"]
         return moved
+
+    def has_read_all(self) -> bool:
+        """Whether a query that ended has found nothing more to read.
+
+        To Spark, one that somebody stopped has ended as well as any other.
+        """
+        newest = self._query.lastProgress
+        return newest is not None and "addBatch" not in newest["durationMs"]
 
     def new_batches(self) -> Iterator[CommittedBatch]:
         """What they did, oldest first."""
