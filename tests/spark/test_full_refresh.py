@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from millpond.delta import Table
 from millpond.runner import run_update
 from millpond.runner.spark import table_setup
+from millpond.storage import LocalStore
 from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
 from tests.spark.test_server_errors import engine_at
@@ -50,6 +52,24 @@ def test_a_full_refresh_that_was_cut_short_is_finished_and_no_later_row_is_lost(
         update(folder, **(conf if goes_on == "spark" else {}))
         assert len(folder.rows("copies")) == count
         assert len(folder.rows("prices")) == count
+
+
+def test_a_full_refresh_on_the_embedded_engine_keeps_out_a_query_that_still_runs_on_spark(
+    folder: PipelineFolder, spark_server: SparkServer
+) -> None:
+    folder.write("a.sql", COPIES)
+    send(folder, "acme", "pen", 1)
+    update(folder, **on_spark(spark_server))
+    table = Table(folder.table("copies"), LocalStore())
+    (writer,) = table.snapshot().app_versions
+    result = run_update(folder.project(), full_refresh_all=True)
+    assert [flow.error for flow in result.flows] == [None]
+    with closing(engine_at(spark_server.url)) as engine:
+        late = engine.session_of().sql("SELECT 'acme' AS supplier, 'late' AS article, 1L AS sent")
+        # As Spark's sink does with the next batch of the query.
+        options = {"txnAppId": writer, "txnVersion": "1"}
+        late.write.format("delta").mode("append").options(**options).save(str(table.path))
+    assert folder.rows("copies") == [("acme", "pen", 1)]
 
 
 def test_a_table_of_the_catalog_that_was_refreshed_is_not_refreshed_again(

@@ -107,11 +107,7 @@ class Takeover:
 
     def spark_writers(self) -> list[str]:
         """Under these ids Spark's commits carry the numbers of the flow's batches."""
-        metadata = self.layout.checkpoint(self.flow.name, self.checkpoint) / "metadata"
-        own = app_id(self.flow.name, self.checkpoint)
-        if not self.store.exists(metadata):
-            return [own]
-        return [own, json.loads(self.store.read(metadata))["id"]]
+        return spark_writers(self.flow.name, self.checkpoint, self.layout, self.store)
 
     def _applied_by_spark(self) -> int | None:
         """The newest batch in the table. One may be in that Spark has not noted as committed."""
@@ -144,6 +140,15 @@ class Takeover:
             reason=reason,
             where=self.flow.flow.location,
         )
+
+
+def spark_writers(flow: str, checkpoint: str, layout: Layout, store: Store) -> list[str]:
+    """Under these ids Spark's commits carry the numbers of a flow's batches."""
+    metadata = layout.checkpoint(flow, checkpoint) / "metadata"
+    own = app_id(flow, checkpoint)
+    if not store.exists(metadata):
+        return [own]
+    return [own, json.loads(store.read(metadata))["id"]]
 
 
 def _spark_file(*lines: Mapping[str, Any]) -> bytes:

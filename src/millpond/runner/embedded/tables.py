@@ -32,11 +32,12 @@ from millpond.runner.table_properties import (
     partition_columns,
     widened,
 )
-from millpond.runner.takeover import Takeover
+from millpond.runner.takeover import Takeover, spark_writers
 from millpond.state import FlowState
 from millpond.storage import Layout, Store
 
 MAX_ATTEMPTS = 20
+_CHECKPOINTS = CHECKPOINT_PROPERTY.format(flow="")
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _bring_to_definition(
         table.create(metadata)
         return metadata
     if reset or has_begun_reset(table.snapshot().metadata.configuration):
-        return _reset(dataset, table)
+        return _reset(dataset, table, layout)
     return _evolve(dataset, table, layout)
 
 
@@ -106,8 +107,11 @@ def _new_metadata(dataset: ResolvedDataset) -> Metadata:
     )
 
 
-def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
-    """Clear a table and point its flows to new, empty checkpoints."""
+def _reset(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
+    """Clear a table and point its flows to new, empty checkpoints.
+
+    A query that still runs on a server is kept from writing, as where a flow is taken over.
+    """
     transaction = table.begin()
     current = transaction.snapshot.metadata
     check_owner(dataset, current.configuration)
@@ -116,6 +120,11 @@ def _reset(dataset: ResolvedDataset, table: Table) -> Metadata:
     )
     for file in transaction.snapshot.files.values():
         transaction.remove(file)
+    for key, checkpoint in current.configuration.items():
+        if key.startswith(_CHECKPOINTS) and checkpoint.startswith(SPARK_PREFIX):
+            flow = key.removeprefix(_CHECKPOINTS)
+            for writer in spark_writers(flow, checkpoint, layout, table.store):
+                transaction.set_app_version(writer, NO_MORE_BATCHES)
     transaction.set_metadata(metadata)
     transaction.commit("FULL REFRESH")
     return metadata
@@ -128,7 +137,7 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     check_owner(dataset, properties)
     check_kind(dataset, properties)
     if is_partitioned_otherwise(dataset, current.partition_columns):
-        return _reset(dataset, table)
+        return _reset(dataset, table, layout)
     check_drift(dataset, properties)
     for flow in dataset.flows:
         _check_state(flow, transaction.snapshot, layout=layout, store=table.store)
