@@ -92,6 +92,19 @@ class StorageNotWritableError(MillpondError, OSError):
             hint=f"{disk_remedy(error)}, then run again: the flow goes on where its table stands",
         )
 
+    @classmethod
+    def from_spill(
+        cls, flow: str, error: BaseException, *, folder: str, where: SourceLocation
+    ) -> Self:
+        return cls(
+            f"Flow {flow} needs more memory than it may have, and the folder for temporary files, "
+            f"{folder}, could not take the rest: {disk_reason(error)}. The batch that it was at is "
+            "in its table whole or not at all.",
+            where=where,
+            hint="make space in that folder, or let TMPDIR name one that has more, then run again; "
+            "smaller batches need less of both (maxFilesPerTrigger, maxBytesPerTrigger)",
+        )
+
 
 class TableSchemaChangedError(MillpondError, ValueError):
     """A table's new columns or partitioning do not fit the rows that it holds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -250,6 +251,10 @@ def _explained(flow: ResolvedFlow) -> Iterator[None]:
         yield
     except MillpondError:
         raise
+    except duckdb.OutOfMemoryException as error:
+        raise StorageNotWritableError.from_spill(
+            flow.name, error, folder=tempfile.gettempdir(), where=flow.flow.location
+        ) from error
     except (OSError, duckdb.IOException) as error:
         raise StorageNotWritableError.from_flow(
             flow.name, error, where=flow.flow.location
