@@ -79,7 +79,7 @@ def test_a_lost_race_leaves_no_file_of_its_own(sales, monkeypatch, vectors):
     sales.send(("east", "cid", 3, 2))
     assert sales.holds(("west", "bob", 2, 1), ("east", "cid", 3, 2))
     assert len(list(sales.path.glob("*.parquet"))) == (2 if vectors else 3)
-    assert len(list(sales.path.glob("*.bin"))) == vectors
+    assert len(list(sales.path.rglob("*.bin"))) == vectors
 
 
 def test_a_batch_does_not_go_into_another_table_put_in_the_place_of_its_own(sales):

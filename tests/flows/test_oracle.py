@@ -45,7 +45,7 @@ def test_every_reader_sees_what_the_oracle_says():
 
 
 def canary_keys_by_plain_equality(monkeypatch):
-    monkeypatch.setattr(rule_module, "is_same", lambda left, right: f"{left} = {right}")
+    monkeypatch.setattr(rule_module, "is_same", lambda left, right, **_: f"{left} = {right}")
 
 
 def canary_late_rows_land(monkeypatch):

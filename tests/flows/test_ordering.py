@@ -39,7 +39,7 @@ def sql_results(data_type: DataType, pairs, path):
     )
     a, b = rank("a", data_type), rank("b", data_type)
     rows = connection.execute(
-        f"SELECT {is_same(a, b)}, {a} < {b}, {a} = {b}, "
+        f"SELECT {is_same(a, b, nulls=True)}, {a} < {b}, {a} = {b}, "
         f"(SELECT max(r) FROM (VALUES ({a}), ({b})) AS v(r)) = {b} FROM p ORDER BY i"
     ).fetchall()
     groups = connection.execute(
@@ -56,8 +56,17 @@ def count_joined(connection, data_type, i):
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE one AS SELECT {rank('b', data_type)} AS k FROM p WHERE i = {i}"
     )
-    condition = is_same(rank("p.a", data_type), "one.k")
-    return connection.execute(f"SELECT count(*) FROM p JOIN one ON {condition}").fetchall()[0][0]
+    counts = [
+        connection.execute(
+            f"SELECT count(*) FROM p JOIN one "
+            f"ON {is_same(rank('p.a', data_type), 'one.k', nulls=nulls)}"
+        ).fetchall()[0][0]
+        for nulls in (True, False)
+    ]
+    is_null = connection.execute("SELECT k IS NULL FROM one").fetchall()[0][0]
+    # Without a null there, the quicker comparison finds the same rows.
+    assert counts[1] == (0 if is_null else counts[0])
+    return counts[0]
 
 
 def check(data_type, pairs, path):

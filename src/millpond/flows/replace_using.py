@@ -162,6 +162,19 @@ REPLACES = "newest > floor"
 
 
 @dataclass(frozen=True)
+class Heads:
+    """What is known of the keys of a batch.
+
+    Attributes:
+        unsequenced: Whether a row has no sequence.
+        nulls: For each key column, whether null is among its values.
+    """
+
+    unsequenced: bool
+    nulls: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What rows are compared by: columns of the target, or for the sequence the hidden column."""
 
@@ -205,12 +218,12 @@ class Comparison:
             value = f"CAST({value} AS {duckdb_type(self.sequence.dataType)})"
         return rank(value, self.sequence.dataType)
 
-    def has_key_of(self, rows: str, heads: str) -> str:
-        """SQL that is true where a row has the key of a head."""
-        pairs = zip(
-            self.key_of(rows), (f"{heads}.k{i}" for i in range(len(self.keys))), strict=True
+    def has_key_of(self, rows: str, name: str, heads: Heads) -> str:
+        """SQL that is true where a row has the key of a head; `name` is the heads' own there."""
+        return " AND ".join(
+            is_same(key, f"{name}.k{i}", nulls=nulls)
+            for i, (key, nulls) in enumerate(zip(self.key_of(rows), heads.nulls, strict=True))
         )
-        return " AND ".join(is_same(left, right) for left, right in pairs)
 
 
 def _apply(
@@ -231,7 +244,8 @@ def _apply(
     rows = read_batch(
         connection, batch, context, metadata=metadata, hidden_columns=comparison.hidden_columns
     )
-    if _find_heads(connection, rows, comparison):
+    heads = _find_heads(connection, rows, comparison)
+    if heads.unsequenced:
         raise _null_sequence(
             connection,
             rows,
@@ -243,14 +257,14 @@ def _apply(
     has_snapshots = bool(snapshots.read_us or snapshots.anew)
     if has_snapshots:
         _add_snapshots(connection, snapshots, comparison)
-    _find_stored(connection, snapshot, comparison, context)
+    _find_stored(connection, snapshot, comparison, heads, context)
     if comparison.is_sequence_hidden:
         _fill_in_sequences(connection, snapshot, comparison, batch, context)
     _judge(connection, has_snapshots=has_snapshots, later_wins=snapshots.later_wins)
     added = write_data_files(
         connection,
         f"SELECT b.* FROM ({rows.sql}) AS b JOIN verdicts AS v "
-        f"ON {comparison.has_key_of('b', 'v')} AND {comparison.rank_of('b')} = v.newest "
+        f"ON {comparison.has_key_of('b', 'v', heads)} AND {comparison.rank_of('b')} = v.newest "
         "WHERE v.lands",
         snapshot=snapshot,
         store=context.store,
@@ -279,8 +293,8 @@ def _apply(
 
 
 @phase("match keys")
-def _find_heads(connection: DuckDBPyConnection, rows: BatchRows, comparison: Comparison) -> bool:
-    """Make `heads`: each key of the batch with its highest sequence. Tell if a row has none."""
+def _find_heads(connection: DuckDBPyConnection, rows: BatchRows, comparison: Comparison) -> Heads:
+    """Make `heads`: each key of the batch with its highest sequence."""
     keys = comparison.key_of("b")
     named = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
     connection.execute(
@@ -289,7 +303,10 @@ def _find_heads(connection: DuckDBPyConnection, rows: BatchRows, comparison: Com
         f"bool_or({comparison.rank_of('b')} IS NULL) AS unsequenced "
         f"FROM ({rows.sql}) AS b GROUP BY {', '.join(keys)}"
     )
-    return bool(connection.execute("SELECT bool_or(unsequenced) FROM heads").fetchall()[0][0])
+    found = ["unsequenced", *(f"k{i} IS NULL" for i in range(len(keys)))]
+    flags = ", ".join(f"coalesce(bool_or({each}), false)" for each in found)
+    unsequenced, *nulls = connection.execute(f"SELECT {flags} FROM heads").fetchall()[0]
+    return Heads(unsequenced, tuple(nulls))
 
 
 def _null_sequence(
@@ -343,13 +360,14 @@ def _find_stored(
     connection: DuckDBPyConnection,
     snapshot: Snapshot,
     comparison: Comparison,
+    heads: Heads,
     context: BatchContext,
 ) -> None:
     """Make `stored`: where the target's rows of these keys lie, each with its sequence."""
     live = live_rows_sql(
         connection,
         snapshot,
-        files_overlapping(snapshot, _ranges(connection, comparison)),
+        files_overlapping(snapshot, _ranges(connection, comparison, heads)),
         columns=comparison.columns,
         positions=True,
         store=context.store,
@@ -358,20 +376,19 @@ def _find_stored(
         f"CREATE TEMP TABLE stored AS SELECT h.head, s.{quote(FILE_COLUMN)} AS file, "
         f"s.{quote(ROW_COLUMN)} AS row, "
         f"{comparison.rank_of('s')} AS rank FROM ({live}) AS s "
-        f"JOIN heads AS h ON {comparison.has_key_of('s', 'h')}"
+        f"JOIN heads AS h ON {comparison.has_key_of('s', 'h', heads)}"
     )
 
 
-def _ranges(connection: DuckDBPyConnection, comparison: Comparison) -> dict[str, ColumnRange]:
+def _ranges(
+    connection: DuckDBPyConnection, comparison: Comparison, heads: Heads
+) -> dict[str, ColumnRange]:
     """The values of the key columns in the batch, where statistics can be compared with them."""
     ranges = {}
-    for i, key in enumerate(comparison.keys):
-        if not is_plain(key.dataType):
-            continue
-        low, high, nulls = connection.execute(
-            f"SELECT min(k{i}), max(k{i}), bool_or(k{i} IS NULL) FROM heads"
-        ).fetchall()[0]
-        ranges[key.name] = ColumnRange(low, high, nulls=bool(nulls))
+    for i, (key, nulls) in enumerate(zip(comparison.keys, heads.nulls, strict=True)):
+        if is_plain(key.dataType):
+            low, high = connection.execute(f"SELECT min(k{i}), max(k{i}) FROM heads").fetchall()[0]
+            ranges[key.name] = ColumnRange(low, high, nulls=nulls)
     return ranges
 
 
