@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import zlib
 
@@ -37,9 +40,76 @@ def test_all_streams_of_a_deflated_file_are_read(content, parts):
     assert content("deflate", b"".join(map(zlib.compress, parts))) == b"".join(parts)
 
 
-@pytest.mark.parametrize(
-    "data", [b"", zlib.compress(LONG)[:-1], zlib.compress(b"1\n") + b"garbage"]
-)
+@pytest.mark.parametrize("data", [zlib.compress(LONG)[:-1], zlib.compress(b"1\n") + b"garbage"])
 def test_a_deflated_file_that_is_torn_or_has_something_else_behind_can_not_be_read(content, data):
     with pytest.raises(FileUnreadableError, match="its compressed content is broken"):
         content("deflate", data)
+
+
+def xz(data):
+    return lzma.compress(data, preset=0)
+
+
+def alone(data):
+    return lzma.compress(data, lzma.FORMAT_ALONE, preset=0)
+
+
+SHORT = os.urandom(5000)
+
+
+def broken(data, at):
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("ending", "compress"), [("bz2", bz2.compress), ("xz", xz), ("gz", gzip.compress)]
+)
+@pytest.mark.parametrize("parts", [[b"1\n", b"2\n", b"3\n"], [LONG, b"x"], [b"", b"x"], [b""]])
+def test_all_streams_of_a_compressed_file_are_read(content, ending, compress, parts):
+    assert content(ending, b"".join(map(compress, parts))) == b"".join(parts)
+
+
+@pytest.mark.parametrize("padding", [b"\0" * 4, b"\0" * (1 << 20), b"\0" * (3 << 20)])
+def test_zeros_between_and_behind_streams_of_xz_are_padding(content, padding):
+    data = xz(b"1\n") + padding + xz(b"2\n") + padding
+    assert content("xz", data) == b"1\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("ending", "data"),
+    [
+        *[("xz", xz(b"1\n") + broken(xz(SHORT), at)) for at in (0, 60)],
+        *[("bz2", bz2.compress(b"1\n") + broken(bz2.compress(SHORT), at)) for at in (0, 60)],
+        ("xz", xz(b"1\n") + b"\0" * 3),
+        ("xz", xz(b"1\n") + b"\0" * 5 + xz(b"2\n")),
+        ("xz", b"\0" * 4 + xz(b"1\n")),
+        ("xz", xz(b"1\n") + b"rubbish"),
+        ("bz2", bz2.compress(b"1\n") + b"\0" * 4),
+        ("bz2", bz2.compress(b"1\n") + b"rubbish"),
+        ("lzma", alone(b"1\n") + b"rubbish"),
+        *[("xz", xz(SHORT)[:-cut]) for cut in (1, 1000)],
+        *[("bz2", bz2.compress(b"1\n") + bz2.compress(SHORT)[:-cut]) for cut in (1, 1000)],
+    ],
+)
+def test_a_file_with_a_broken_stream_can_not_be_read(content, ending, data):
+    with pytest.raises(FileUnreadableError, match="its compressed content is broken"):
+        content(ending, data)
+
+
+def test_a_file_of_the_older_format_of_xz_is_read(content):
+    assert content("lzma", alone(LONG)) == LONG
+
+
+@pytest.mark.parametrize(
+    ("ending", "name"), [("snappy", "Snappy"), ("Z", "compress"), ("br", "Brotli"), ("zip", "ZIP")]
+)
+def test_a_compression_that_can_not_be_read_is_named(content, ending, name):
+    with pytest.raises(FileUnreadableError, match=f"the compression {name}, which is not"):
+        content(ending, b"whatever it is")
+
+
+@pytest.mark.parametrize(
+    "ending", ["gz", "bz2", "xz", "lzma", "zst", "lz4", "deflate", "snappy", "Z", "csv"]
+)
+def test_a_file_of_no_bytes_has_no_content_whatever_its_ending(content, ending):
+    assert content(ending, b"") == b""

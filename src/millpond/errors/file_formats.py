@@ -68,6 +68,14 @@ class FileUnreadableError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_compression(cls, uri: str, *, compression: str) -> Self:
+        return cls(
+            f"{uri} can't be read: its ending tells of the compression {compression}, which is "
+            "not supported",
+            hint="unpack it, or compress it with gzip, bzip2, xz, zstd or lz4",
+        )
+
+    @classmethod
     def too_long(cls, uri: str, *, what: str, limit_bytes: int) -> Self:
         return cls(
             f"{uri} can't be read: a {what} in it is longer than {limit_bytes >> 20} MiB, "

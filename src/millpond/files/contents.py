@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import lzma
 import shutil
 import uuid
-import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
 from millpond.errors.file_formats import FileUnreadableError
+from millpond.files.compressions import BROKEN, OPENERS, UNKNOWN
 from millpond.files.formats.base import LocalFile
 from millpond.files.known_options import TEXT_FORMATS
 from millpond.files.listed_file import ListedFile
@@ -33,14 +30,17 @@ def plain_content(file: ListedFile, options: FileOptions, *, folder: Path) -> Lo
         folder: For what has to be written for it. It exists.
 
     Raises:
-        FileUnreadableError: Its compression is broken.
+        FileUnreadableError: Its compression is broken, or none that can be read.
         OSError: It can't be opened.
     """
     path = local_copy(file, folder, options.store_options)
     if options.format in TEXT_FORMATS:
         ending = file.name.rpartition(".")[2].lower()
-        if ending in _OPENERS:
-            path = _rewritten(path, file, folder, _OPENERS[ending])
+        # A file of no bytes has no rows, whatever it is called.
+        if file.size_bytes and ending in OPENERS:
+            path = _rewritten(path, file, folder, OPENERS[ending])
+        elif file.size_bytes and ending in UNKNOWN:
+            raise FileUnreadableError.from_compression(file.uri, compression=UNKNOWN[ending])
         encoding = _encoding(options)
         if encoding not in _UTF8:
             path = _rewritten(path, file, folder, lambda source: _Transcoded(source, encoding))
@@ -79,7 +79,7 @@ def _rewritten(
     try:
         with closing(opened(path)) as source, target.open("wb") as sink:
             shutil.copyfileobj(source, sink, _CHUNK_BYTES)
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except BROKEN as error:
         raise FileUnreadableError.from_file(
             file.uri, reason=f"its compressed content is broken: {error}"
         ) from error
@@ -93,42 +93,6 @@ def _rewritten(
     except UnicodeError as error:
         raise FileUnreadableError.from_file(file.uri, reason=str(error)) from error
     return target
-
-
-def _arrow(codec: str) -> Callable[[Path], Any]:
-    def opened(path: Path) -> Any:
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.OSFile(str(path)), codec)
-
-    return opened
-
-
-class _Deflated:
-    """Zlib content, as Hadoop's `.deflate` files hold it: one stream after the other."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-        self._zlib = zlib.decompressobj()
-        self._rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        while True:
-            data = self._rest or self._file.read(_CHUNK_BYTES)
-            if self._zlib.eof:
-                if not data:
-                    return b""
-                self._zlib = zlib.decompressobj()
-            # Even without more data there may be more to give.
-            plain = self._zlib.decompress(data, max(size, 0))
-            self._rest = self._zlib.unused_data or self._zlib.unconsumed_tail
-            if plain:
-                return plain
-            if not data and not self._zlib.eof:
-                raise EOFError("it ends too early")
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class _Transcoded:
@@ -147,16 +111,3 @@ class _Transcoded:
 
     def close(self) -> None:
         self._file.close()
-
-
-_OPENERS: dict[str, Callable[[Path], Any]] = {
-    "gz": gzip.open,
-    "gzip": gzip.open,
-    "bz2": bz2.open,
-    "xz": lzma.open,
-    "lzma": lzma.open,
-    "zst": _arrow("zstd"),
-    "zstd": _arrow("zstd"),
-    "lz4": _arrow("lz4"),
-    "deflate": _Deflated,
-}

@@ -26,9 +26,6 @@ ENDINGS = {
     "txt": "text",
     "xml": "xml",
 }
-COMPRESSION_ENDINGS = frozenset(
-    {"gz", "gzip", "bz2", "xz", "lzma", "zst", "zstd", "lz4", "snappy", "deflate"}
-)
 
 # Every reader of files has these.
 GENERIC = (

@@ -22,6 +22,7 @@ from millpond.errors.files import (
     UnsupportedFileOptionError,
 )
 from millpond.files import known_options as known
+from millpond.files.compressions import ENDINGS_OF_COMPRESSIONS
 from millpond.files.globs import is_glob
 from millpond.files.listing import list_files
 from millpond.files.locations import Location, locate
@@ -337,7 +338,7 @@ def format_of_names(names: Iterable[str]) -> str | None:
 
 def _format_of_name(name: str) -> str | None:
     endings = name.rsplit("/", 1)[-1].lower().split(".")[1:]
-    if endings and endings[-1] in known.COMPRESSION_ENDINGS:
+    if endings and endings[-1] in ENDINGS_OF_COMPRESSIONS:
         endings.pop()
     return known.ENDINGS.get(endings[-1]) if endings else None
 
