@@ -10,7 +10,7 @@ from millpond.definitions import Query
 from millpond.engine.connect.engine import ConnectEngine, own_plan
 from millpond.engine.protocol import Input, QueryPlan, ServerInput
 from millpond.engine.spark.connection import connected, is_session_gone
-from millpond.engine.spark.server import check_answers, check_fits
+from millpond.engine.spark.server import channel_builder, check_answers, check_fits
 from millpond.errors import SourceLocation
 from millpond.errors.engine import QueryAnalysisError
 
@@ -57,7 +57,7 @@ class SparkEngine(ConnectEngine):
         try:
             with connected(url):
                 super().__init__(
-                    url,
+                    channel_builder(url),
                     configuration={**DEFAULTS, **(configuration or {})},
                     catalog=catalog,
                     schema=schema,

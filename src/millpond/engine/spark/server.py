@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millpond.errors.spark import (
     DeltaNotOnServerError,
@@ -15,8 +15,16 @@ from millpond.errors.spark import (
 from millpond.options import SPARK_URL
 from millpond.redaction import without_credentials
 
+if TYPE_CHECKING:
+    from pyspark.sql.connect.client import ChannelBuilder
+
 OLDEST_VERSION = (4, 1)
 ANSWER_S = 15.0
+# A call that waits for a server that is frozen, or that no packet reaches, would wait for ever. So
+# the connection asks for a sign of life after a while of silence. Servers end connections that ask
+# more often than each five minutes; where queries run, they say something by themselves before.
+SILENCE_MS = 330_000
+SIGN_OF_LIFE_MS = 120_000
 # With these a channel goes by way of another machine.
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 _HOST = re.compile(r"sc://(\[[^\]]*\]|[^:/;]+)")
@@ -42,6 +50,23 @@ def is_on_this_machine(url: str) -> bool:
 def shown(url: str) -> str:
     """The address without its parameters, among which a token may be."""
     return url.partition(";")[0].rstrip("/")
+
+
+def channel_builder(url: str) -> ChannelBuilder:
+    """Makes channels to the server that end when it answers no more.
+
+    Raises:
+        PySparkException: It is no such address.
+    """
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    options = [
+        ("grpc.keepalive_time_ms", SILENCE_MS),
+        ("grpc.keepalive_timeout_ms", SIGN_OF_LIFE_MS),
+        # It asks for other reasons, too.
+        ("grpc.http2.ping_timeout_ms", SIGN_OF_LIFE_MS),
+    ]
+    return DefaultChannelBuilder(url, channelOptions=options)
 
 
 def check_answers(url: str) -> None:
