@@ -136,8 +136,9 @@ class StorageNotSharedError(MillpondError, OSError):
     @classmethod
     def from_url(cls, url: str, *, key: str) -> Self:
         return cls(
-            f"The Spark server at {url} is on another machine, and does not see the folder of "
-            "this one in which checkpoints would be kept.",
+            f"The Spark server at {url} is on another machine, or behind a tunnel or in a "
+            "container, and does not see the folder of this one in which checkpoints would be "
+            "kept.",
             hint=f"set {key} in the spec's configuration to a location that all machines of the "
             "cluster can write, such as s3a://bucket/pipeline",
         )

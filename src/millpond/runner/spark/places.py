@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Self
 
 from millpond.engine.spark import SparkEngine
+from millpond.engine.spark.connection import connected
 from millpond.engine.spark.server import is_on_this_machine, shown
 from millpond.errors.spark import StorageNotSharedError
 from millpond.names import TableName
@@ -50,6 +53,20 @@ class Places:
         has_tables = SPARK_TABLES.read(spec.configuration) == "storage"
         return cls(root, layout, has_tables, is_local)
 
+    def proven(self, spec: Spec, engine: SparkEngine) -> Self:
+        """The same, once the server has shown whether it sees the folders of this machine.
+
+        An address of this machine may be the end of a tunnel to another one, or a container's.
+
+        Raises:
+            StorageNotSharedError: It does not, and the spec names no storage for it.
+        """
+        if not self.sees_this_machine or _sees(engine, self.layout.root.absolute()):
+            return self
+        if SPARK_STORAGE.read(spec.configuration) is None:
+            raise StorageNotSharedError.from_url(shown(engine.url), key=SPARK_STORAGE.key)
+        return replace(self, sees_this_machine=False)
+
     @property
     def are_shared(self) -> bool:
         """Whether this machine has the same folders at the same places."""
@@ -63,8 +80,7 @@ class Places:
         """The id of the streaming query that a checkpoint is of; `None` where there is none."""
         from pyspark.errors import PySparkException
 
-        # Spark takes the path of a read for a pattern.
-        metadata = _GLOB.sub(r"\\\g<0>", f"{self.checkpoint(flow, checkpoint_id)}/metadata")
+        metadata = _plain(f"{self.checkpoint(flow, checkpoint_id)}/metadata")
         try:
             rows = engine.asked(lambda session: session.read.text(metadata).collect())
         except PySparkException as error:
@@ -80,3 +96,36 @@ class Places:
     def _under_root(self, path: object) -> str:
         below = str(path).removeprefix(str(self.layout.root)).strip("/")
         return f"{self.root}/{below}"
+
+
+def _sees(engine: SparkEngine, folder: Path) -> bool:
+    """Whether the server finds a file that was just made in a folder, or above where it will be.
+
+    Where none can be made, nothing can be shared either, and an update says why; so the address is
+    believed.
+    """
+    there = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    try:
+        marker = NamedTemporaryFile(dir=there, prefix="millpond-seen-")  # noqa: SIM115 - see below
+    except OSError:
+        return True
+    with marker:
+        return _finds(engine, marker.name)
+
+
+def _finds(engine: SparkEngine, path: str) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        with connected(engine.url):
+            engine.asked(lambda session: session.read.text(_plain(path)).schema)
+    except PySparkException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return False
+        raise
+    return True
+
+
+def _plain(path: str) -> str:
+    """A path as a read of Spark's takes it, which looks for a pattern."""
+    return _GLOB.sub(r"\\\g<0>", path)

@@ -41,11 +41,16 @@ class SparkRuntime:
         # The server's Python has no millpond: what runs there is sent whole.
         cloudpickle.register_pickle_by_value(batch_program)
         self._spec = spec
-        self._places = Places.of(spec, layout, url)
+        places = Places.of(spec, layout, url)
         self._ready: dict[Key, ReadyTable] = {}
         self.engine = SparkEngine(
             url, configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
         )
+        try:
+            self._places = places.proven(spec, self.engine)
+        except BaseException:
+            self.engine.close()
+            raise
         self.tables = SparkTables(
             self.engine,
             self._places,
