@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SPARK := .build/spark/venv
 AUDIT := .build/audit
+BENCH := $(patsubst requirements/%.in,%,$(wildcard requirements/bench-*.in))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -74,8 +75,11 @@ spark-conformance: $(READY) spark-ready  ## All that must be the same on Spark, 
 spark-answers:  ## Ask Apache Spark anew what the tests of query shapes expect; needs Java 17.
 	$(PYTHON) tests/shapes/record_spark_answers.py
 
-bench: $(READY)  ## Time REPLACE USING against delta-rs, in turn, on the same data.
-	$(BIN)/python benchmarks/replace_using.py
+bench: $(READY)  ## Time millpond and its peers, in turn; SUITE, PEER, SCALE, ROUNDS, BUDGET, PAGE.
+	$(BIN)/python benchmarks/replace_using.py $(foreach name,$(SUITE),--suite $(name)) \
+	  $(foreach name,$(PEER),--peer $(name)) $(if $(SCALE),--scale $(SCALE)) \
+	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(BUDGET),--budget $(BUDGET)) \
+	  $(if $(PAGE),--page $(PAGE))
 
 format: $(READY)  ## Format the code and apply the linter's safe fixes.
 	$(BIN)/ruff check --fix-only .
@@ -83,7 +87,7 @@ format: $(READY)  ## Format the code and apply the linter's safe fixes.
 
 lock: $(READY)  ## Write requirements/*.txt anew from the *.in beside them.
 	$(BIN)/python -m pip install --quiet pip-tools
-	for name in lock spark audit; do $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
+	for name in lock spark audit $(BENCH); do $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
 	  --allow-unsafe --strip-extras --no-header \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --output-file requirements/$$name.txt requirements/$$name.in || exit 1; done

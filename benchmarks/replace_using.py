@@ -1,6 +1,7 @@
-"""What a REPLACE USING batch costs: millpond's flow and delta-rs, in turn, on the same data.
+"""What replacing the rows of keys costs: millpond and its peers, in turn, on the same data.
 
-Run it with `--help`; `README.md` beside it says what is measured and why it is fair.
+Run it with `make bench` or with `--help`; `README.md` beside it says what is measured and why it is
+fair.
 """
 
 from __future__ import annotations
@@ -8,134 +9,126 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
-import statistics
-import subprocess
+import platform
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+# The first entry is this file's folder, whose modules must not be taken for others.
+sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks.engines import ENGINES, run_batches
-from benchmarks.workload import SUITES, Workload, expected_digest, make_batches, make_table
-
-MEGABYTE = 1_000_000
-
-
-@dataclass(frozen=True)
-class Run:
-    """One engine's way through all batches of a workload, in a process of its own."""
-
-    seconds: list[float]
-    peak_mb: float
-    written_mb: float
-    digest: list[Any]
+from benchmarks.environments import FOLDER, python_of
+from benchmarks.measuring import Data, Steps, as_json, measure, pin_to_processors
+from benchmarks.page import write_page
+from benchmarks.peers import PEERS
+from benchmarks.report import markdown
+from benchmarks.suites import DEFAULT, SUITES, Suite
 
 
 def main() -> int:
-    arguments = parse_arguments()
-    if arguments.worker:
-        print(json.dumps(run_batches(arguments.worker, arguments.table, arguments.batch)))
-        return 0
-    with tempfile.TemporaryDirectory(prefix="millpond-bench-", dir=arguments.folder) as folder:
-        for name in arguments.suite or SUITES:
-            workload = SUITES[name].scaled(arguments.scale)
-            report(name, workload, measure(workload, Path(folder) / name, arguments))
+    given = parse_arguments()
+    results: Path = given.results
+    if not given.page_only:
+        pin_to_processors()
+        results.mkdir(parents=True, exist_ok=True)
+        for name in given.suite or DEFAULT:
+            found = run_suite(name, SUITES[name], given)
+            (results / f"{name}.json").write_text(json.dumps(found, indent=1))
+            print(markdown(found), flush=True)
+    report = given.page or results / "report.md"
+    write_page(report, results, pythons(given))
+    print(f"Tables, plots and goals are in {report}")
     return 0
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--suite", action="append", choices=SUITES, help="default: all")
-    parser.add_argument("--engine", action="append", choices=ENGINES, help="default: all")
-    parser.add_argument("--rounds", type=int, default=1, help="runs of each engine (default 1)")
+    parser.add_argument(
+        "--suite", action="append", choices=SUITES, help=f"default: {', '.join(DEFAULT)}"
+    )
+    parser.add_argument("--peer", action="append", choices=PEERS, help="default: all")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each peer (default 3)")
     parser.add_argument(
         "--scale", type=float, default=0.1, help="part of the full size, 1 for all (default 0.1)"
     )
+    parser.add_argument(
+        "--budget", type=float, default=300, help="seconds for a peer's batches (default 300)"
+    )
+    parser.add_argument("--batches", type=int, help="at most so many of a suite's")
+    parser.add_argument(
+        "--here",
+        action="store_true",
+        help="take tools from this environment as far as it has them, and install nothing",
+    )
     parser.add_argument("--folder", type=Path, help="where tables are made; removed afterwards")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    parser.add_argument("--table", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--batch", type=Path, action="append", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--results", type=Path, default=FOLDER / "results", help="where figures are kept as JSON"
+    )
+    parser.add_argument(
+        "--page", type=Path, help="a page whose measured part is written anew from all results"
+    )
+    parser.add_argument("--page-only", action="store_true", help="measure nothing")
     return parser.parse_args()
 
 
-def measure(
-    workload: Workload, folder: Path, arguments: argparse.Namespace
-) -> dict[str, list[Run]]:
-    """Run every engine as often as asked for, and check what each one made of the table."""
-    engines = arguments.engine or list(ENGINES)
-    batches = make_batches(workload, folder / "batches")
-    expected = expected_digest(workload, batches)
-    bases = {
-        vectors: make_table(workload, folder / f"base-{vectors}", vectors=vectors)
-        for vectors in {ENGINES[engine].vectors for engine in engines}
+def run_suite(name: str, suite: Suite, given: argparse.Namespace) -> dict[str, Any]:
+    """Measure the peers that can enter a suite, and say on what."""
+    workload = suite.workload.scaled(given.scale)
+    if given.batches:
+        workload = replace(workload, batches=min(given.batches, workload.batches))
+    peers = [peer for peer in given.peer or PEERS if enters(peer, name, suite)]
+    print(f"\n{name}: {workload}", flush=True)
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="millpond-bench-", dir=given.folder) as folder:
+        data = Data.make(workload, Path(folder))
+        steps = Steps(pythons(given))
+        outcomes = measure(data, peers, steps, rounds=given.rounds, budget_s=given.budget)
+    return {
+        "suite": name,
+        "title": suite.title,
+        "workload": str(workload),
+        "batches": workload.batches,
+        "rows_a_key": workload.rows_a_key,
+        "batch_keys": workload.batch_keys,
+        "scale": given.scale,
+        "rounds": given.rounds,
+        "date": datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "machine": machine(),
+        "load_before": round(load, 1),
+        "load_after": round(os.getloadavg()[0], 1),
+        "peers": as_json(outcomes),
     }
-    runs: dict[str, list[Run]] = {engine: [] for engine in engines}
-    for engine in rotated(engines, rounds=arguments.rounds):
-        table = folder / "table"
-        shutil.copytree(bases[ENGINES[engine].vectors], table, copy_function=os.link)
-        run = run_in_process(engine, table, batches)
-        shutil.rmtree(table)
-        if run.digest != expected:
-            sys.exit(f"{engine} gives {run.digest}, expected {expected}: no figures are shown")
-        runs[engine].append(run)
-    shutil.rmtree(folder)
-    return runs
 
 
-def rotated(engines: list[str], *, rounds: int) -> Iterator[str]:
-    """Each engine once a round, in an order that moves on by one from round to round."""
-    for number in range(rounds):
-        first = number % len(engines)
-        yield from engines[first:] + engines[:first]
+def pythons(given: argparse.Namespace) -> Callable[[str], Path]:
+    """Where the Python of an environment is, by its name."""
+    return (lambda _: Path(sys.executable)) if given.here else python_of
 
 
-def run_in_process(engine: str, table: Path, batches: list[Path]) -> Run:
-    """Apply the batches in a new process, so that its peak memory is the engine's own."""
-    before = folder_size(table)
-    command = [sys.executable, __file__, "--worker", engine, "--table", str(table)]
-    for batch in batches:
-        command += ["--batch", str(batch)]
-    result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return Run(
-        seconds=result["seconds"],
-        peak_mb=result["peak_mb"],
-        written_mb=(folder_size(table) - before) / MEGABYTE,
-        digest=run_worker_digest(table),
+def enters(peer: str, name: str, suite: Suite) -> bool:
+    if suite.peers:
+        return peer in suite.peers
+    return not PEERS[peer].suites or name in PEERS[peer].suites
+
+
+def machine() -> str:
+    """What the figures were taken on, as far as the system says."""
+    processor = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [li for li in info.read_text().splitlines() if li.startswith("model name")]
+        processor = names[0].partition(":")[2].strip() if names else processor
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    system = f"{platform.system()} {platform.release().split('-')[0]}"
+    return (
+        f"{processor}, {os.cpu_count()} processors, {memory:.0f} GiB, {system}, "
+        f"Python {platform.python_version()}"
     )
-
-
-def run_worker_digest(table: Path) -> list[Any]:
-    command = [sys.executable, __file__, "--worker", "digest", "--table", str(table)]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-
-
-def folder_size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def report(name: str, workload: Workload, runs: dict[str, list[Run]]) -> None:
-    """Print a Markdown table. Ratios are to the first engine."""
-    print(f"\n### {name}: {workload}\n")
-    print("| engine | s a batch, median (min to max) | ratio | peak MB | MB written |")
-    print("|---|---|---|---|---|")
-    own = median(runs[next(iter(runs))], lambda run: statistics.median(run.seconds))
-    for engine, found in runs.items():
-        middle = median(found, lambda run: statistics.median(run.seconds))
-        spread = [seconds for run in found for seconds in run.seconds]
-        print(
-            f"| {engine} | {middle:.3f} ({min(spread):.3f} to {max(spread):.3f}) "
-            f"| {middle / own:.1f} | {median(found, lambda run: run.peak_mb):.0f} "
-            f"| {median(found, lambda run: run.written_mb):.1f} |"
-        )
-
-
-def median(runs: list[Run], value: Callable[[Run], float]) -> float:
-    return statistics.median(map(value, runs))
 
 
 if __name__ == "__main__":

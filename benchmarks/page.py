@@ -1,0 +1,85 @@
+"""The measured part of a page: plots, tables, what was wrong, and the goals, from kept results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.environments import UnavailableError, first_line
+from benchmarks.goals import goal_table
+from benchmarks.peers import PEERS
+from benchmarks.report import markdown, seconds_of
+from benchmarks.suites import SUITES
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+DRAWING = Path(__file__).parent / "plot.py"
+
+
+def write_page(page: Path, results: Path, python_of: Callable[[str], Path]) -> None:
+    """Put what was measured between the two marks of a page; without the page, make one of it."""
+    found = read_results(results)
+    images = page.parent / "images"
+    parts = [_conditions(found), "## Goals", goal_table(found), "## Suites"]
+    for name, one in found.items():
+        parts.append(markdown(one))
+        plot = draw(one, images / f"bench-{name.lower()}.svg", python_of)
+        parts.append(plot)
+    parts += ["## How each tool replaces rows", _ways(found)]
+    measured = f"{BEGIN}\n" + "\n\n".join(part for part in parts if part) + f"\n{END}"
+    if page.exists() and BEGIN in (text := page.read_text()):
+        before, _, rest = text.partition(BEGIN)
+        measured = before + measured + rest.partition(END)[2]
+    else:
+        measured = f"# What replacing rows costs\n\n{measured}\n"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(measured)
+
+
+def read_results(folder: Path) -> dict[str, dict[str, Any]]:
+    """By suite, in the order of the suites."""
+    return {
+        name: json.loads((folder / f"{name}.json").read_text())
+        for name in SUITES
+        if (folder / f"{name}.json").exists()
+    }
+
+
+def _conditions(found: dict[str, dict[str, Any]]) -> str:
+    machines = sorted({one["machine"] for one in found.values()})
+    loads = [load for one in found.values() for load in (one["load_before"], one["load_after"])]
+    if not loads:
+        return "Nothing was measured yet."
+    return (
+        f"Measured on {'; '.join(machines)}. The load of the machine, before and after each suite, "
+        f"was between {min(loads)} and {max(loads)}; the benchmark itself adds 1 to 2."
+    )
+
+
+def _ways(found: dict[str, dict[str, Any]]) -> str:
+    measured = {peer for one in found.values() for peer in one["peers"]}
+    return "\n".join(
+        f"- **{kind.label}**: {kind.how}" for peer, kind in PEERS.items() if peer in measured
+    )
+
+
+def draw(one: dict[str, Any], target: Path, python_of: Callable[[str], Path]) -> str:
+    """Draw a suite's times, and return the link; a line of words where that can't be done."""
+    bars = [
+        {"label": PEERS[peer].label, "state": outcome["state"], "seconds": seconds_of(outcome)}
+        for peer, outcome in one["peers"].items()
+    ]
+    title = f"{one['suite']}: {one['title']}, scale {one['scale']:g}"
+    try:
+        python = python_of("plot")
+    except UnavailableError as error:
+        return f"(No plot: matplotlib {error}.)"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    order = json.dumps({"title": title, "bars": bars})
+    command = [str(python), str(DRAWING), str(target)]
+    done = subprocess.run(command, input=order, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"(No plot: {first_line(done.stderr)}.)"
+    return f"![Seconds a batch of {one['suite']}](images/{target.name})"

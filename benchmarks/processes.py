@@ -1,0 +1,84 @@
+"""A process that is measured from outside, with all that it starts."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLE_S = 0.02
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a process ended.
+
+    Attributes:
+        started: When it was started, in seconds since 1970.
+        peak_bytes: Of the memory of it and all that it had started, at the worst moment that was
+            seen; looked at fifty times a second.
+        is_late: It was ended because it took too long.
+    """
+
+    started: float
+    code: int
+    errors: str
+    peak_bytes: int
+    is_late: bool = False
+
+
+def run(
+    command: list[str], *, environment: dict[str, str], timeout_s: float, log: Path
+) -> Finished:
+    """Run a command to its end. What it prints goes to a file, so that no pipe holds it up."""
+    peak = [0]
+    with log.open("wb") as output:
+        started = time.time()
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(SAMPLE_S):
+                peak[0] = max(peak[0], tree_bytes(process.pid))
+
+        watcher = threading.Thread(target=look, daemon=True)
+        watcher.start()
+        is_late = False
+        try:
+            code = process.wait(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            is_late = True
+            os.killpg(process.pid, 9)
+            code = process.wait()
+        finally:
+            ended.set()
+            watcher.join()
+    return Finished(started, code, log.read_text(errors="replace"), peak[0], is_late)
+
+
+def tree_bytes(root: int) -> int:
+    """The memory in use of a process and all below it; 0 where `/proc` does not say."""
+    total, waiting = 0, [root]
+    while waiting:
+        process = waiting.pop()
+        try:
+            pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+            threads = list(Path(f"/proc/{process}/task").iterdir())
+            total += pages * resource.getpagesize()
+            for thread in threads:
+                children = (thread / "children").read_text()
+                waiting.extend(map(int, children.split()))
+        except (OSError, IndexError):
+            continue  # It ended while it was looked at, or this is no Linux.
+    return total
