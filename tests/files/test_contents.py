@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-from millpond.errors.file_formats import FileUnreadableError
+from millpond.errors.file_formats import FileCompressionError, FileUnreadableError
 from millpond.files.contents import plain_content
 from millpond.files.listed_file import ListedFile
 from millpond.files.options import FileOptions
@@ -104,7 +104,7 @@ def test_a_file_of_the_older_format_of_xz_is_read(content):
     ("ending", "name"), [("snappy", "Snappy"), ("Z", "compress"), ("br", "Brotli"), ("zip", "ZIP")]
 )
 def test_a_compression_that_can_not_be_read_is_named(content, ending, name):
-    with pytest.raises(FileUnreadableError, match=f"the compression {name}, which is not"):
+    with pytest.raises(FileCompressionError, match=f"the compression {name}, which is not"):
         content(ending, b"whatever it is")
 
 

@@ -68,20 +68,27 @@ class FileUnreadableError(MillpondError, ValueError):
         )
 
     @classmethod
-    def from_compression(cls, uri: str, *, compression: str) -> Self:
-        return cls(
-            f"{uri} can't be read: its ending tells of the compression {compression}, which is "
-            "not supported",
-            hint="unpack it, or compress it with gzip, bzip2, xz, zstd or lz4",
-        )
-
-    @classmethod
     def too_long(cls, uri: str, *, what: str, limit_bytes: int) -> Self:
         return cls(
             f"{uri} can't be read: a {what} in it is longer than {limit_bytes >> 20} MiB, "
             "and is held in memory as a whole.",
             hint=f"split the {what}; if it has none that long, check the option lineSep or rowTag, "
             "or whether the file is of another format",
+        )
+
+
+class FileCompressionError(MillpondError, NotImplementedError):
+    """A file is compressed in a way that can't be read."""
+
+    error_class = "FILE_COMPRESSION_UNSUPPORTED"
+    sqlstate = "0A000"
+
+    @classmethod
+    def from_ending(cls, uri: str, *, compression: str) -> Self:
+        return cls(
+            f"{uri} can't be read: its ending tells of the compression {compression}, which is "
+            "not supported.",
+            hint="unpack it, or compress it with gzip, bzip2, xz, zstd or lz4",
         )
 
 
@@ -121,6 +128,20 @@ class FileColumnTypeError(MillpondError, TypeError):
             f"The column {column} is {found} in {uri}, but {wanted} in files before it.",
             hint="give its type with schemaHints; values that do not fit are kept where there is a "
             "rescued data column",
+        )
+
+    @classmethod
+    def from_folder(cls, folder: str, *, wanted: str) -> Self:
+        return cls(
+            f"The value of the folder {folder} is no {wanted}.",
+            hint="ask for another type, or set rescuedDataColumn to keep such values aside",
+        )
+
+    @classmethod
+    def from_reader_schema(cls, uri: str, *, reason: str) -> Self:
+        return cls(
+            f"{uri} does not fit the option avroSchema: {reason}.",
+            hint="correct the option, or leave it out",
         )
 
     @classmethod

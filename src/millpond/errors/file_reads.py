@@ -80,12 +80,23 @@ class FilesUnreadableError(MillpondError, OSError):
 
     @classmethod
     def from_files(
-        cls, source: str, *, reasons: Mapping[str, str], where: SourceLocation | None
+        cls,
+        source: str,
+        *,
+        reasons: Mapping[str, str],
+        where: SourceLocation | None,
+        is_passable: bool = True,
     ) -> Self:
+        """Build the error.
+
+        Args:
+            is_passable: Whether the option `ignoreCorruptFiles` would pass any of them over.
+        """
+        way_out = ", or set the option ignoreCorruptFiles to pass damaged ones over"
         return cls(
             f"{counted(reasons)} of {source} can't be read.\n{listed(reasons)}",
             where=where,
-            hint="mend or remove them, or set the option ignoreCorruptFiles to pass them over",
+            hint=f"see to the causes{way_out if is_passable else ''}",
         )
 
 
@@ -96,12 +107,20 @@ class FilesNotReadError(MillpondError, OSError):
     sqlstate = "58030"
 
     @classmethod
-    def from_files(cls, source: str, *, flow: str, reasons: Mapping[str, str]) -> Self:
+    def from_files(
+        cls, source: str, *, flow: str, reasons: Mapping[str, str], is_passable: bool
+    ) -> Self:
+        """Build the error.
+
+        Args:
+            is_passable: Whether the option `ignoreCorruptFiles` would pass any of them over.
+        """
+        way_out = "; or set the option ignoreCorruptFiles to pass damaged ones over for good"
         return cls(
             f"Flow {flow} could not read {counted(reasons)} of {source}; all others were read.\n"
             f"{listed(reasons)}",
-            hint="mend or remove them and run again: they are tried anew in each update; or set "
-            "the option ignoreCorruptFiles to pass them over for good",
+            hint="see to the causes and run again: they are tried anew in each update"
+            f"{way_out if is_passable else ''}",
         )
 
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
-from millpond.errors.file_formats import FileUnreadableError
+from millpond.errors.file_formats import FileCompressionError, FileUnreadableError
 from millpond.files.compressions import BROKEN, OPENERS, UNKNOWN
 from millpond.files.formats.base import LocalFile
 from millpond.files.known_options import TEXT_FORMATS
@@ -30,7 +30,8 @@ def plain_content(file: ListedFile, options: FileOptions, *, folder: Path) -> Lo
         folder: For what has to be written for it. It exists.
 
     Raises:
-        FileUnreadableError: Its compression is broken, or none that can be read.
+        FileUnreadableError: Its compression is broken.
+        FileCompressionError: Its compression is none that can be read.
         OSError: It can't be opened.
     """
     path = local_copy(file, folder, options.store_options)
@@ -40,7 +41,7 @@ def plain_content(file: ListedFile, options: FileOptions, *, folder: Path) -> Lo
         if file.size_bytes and ending in OPENERS:
             path = _rewritten(path, file, folder, OPENERS[ending])
         elif file.size_bytes and ending in UNKNOWN:
-            raise FileUnreadableError.from_compression(file.uri, compression=UNKNOWN[ending])
+            raise FileCompressionError.from_ending(file.uri, compression=UNKNOWN[ending])
         encoding = _encoding(options)
         if encoding not in _UTF8:
             path = _rewritten(path, file, folder, lambda source: _Transcoded(source, encoding))

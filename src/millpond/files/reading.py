@@ -16,10 +16,11 @@ from millpond.delta import WrittenFile, copy_to_files, literal, quote
 from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
-from millpond.errors.file_formats import FileUnreadableError
+from millpond.errors.file_formats import FileColumnTypeError, FileUnreadableError
 from millpond.errors.file_reads import FILES_SHOWN
 from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
+from millpond.files.damage import is_damage
 from millpond.files.formats import format_of
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
 from millpond.files.formats.casts import cast_sql
@@ -52,6 +53,7 @@ class FilesRead:
         changed: Files of which there is another version than the listed one: that one.
         missing: URIs of files that are gone.
         failed: Why files can't be read, by URI.
+        damaged: URIs of those of them that are to blame themselves.
         unlike: The columns of files that were not asked for and stop the read, by URI.
         empty: URIs of files all of whose rows are null in all columns that were looked for inside.
         strange: One of those files that has none of the columns that were asked for, if any has.
@@ -61,6 +63,7 @@ class FilesRead:
     changed: list[ListedFile] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    damaged: set[str] = field(default_factory=set)
     unlike: dict[str, tuple[NewColumn, ...]] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     strange: str | None = None
@@ -144,7 +147,7 @@ class _Group:
             try:
                 now = stat(file.uri, self._options.store_options)
             except FileUnreadableError as error:
-                self._found.failed[file.uri] = reason_of(error, file.uri)
+                self._add_failed(file, error)
                 continue
             if now is None:
                 self._found.missing.append(file.uri)
@@ -333,7 +336,12 @@ class _Group:
         if not [*self._unchanged([file])]:
             # Whoever wrote to it meanwhile is the cause.
             return
+        self._add_failed(file, error)
+
+    def _add_failed(self, file: ListedFile, error: Exception) -> None:
         self._found.failed[file.uri] = reason_of(error, file.uri)
+        if is_damage(error):
+            self._found.damaged.add(file.uri)
 
 
 def _member(name: str, value: str | None) -> str:
@@ -392,8 +400,10 @@ def _folder_value(column: StructField, text: str | None, *, fails: bool) -> str:
     if text is None:
         return f"CAST(NULL AS {duckdb_type(column.dataType)})"
     value = cast_sql(literal(text), column.dataType)
-    reason = f"the folder {column.name}={text} is no {column.dataType.simpleString()}"
-    return f"coalesce({value}, error({literal(reason)}))" if fails else value
+    error = FileColumnTypeError.from_folder(
+        f"{column.name}={text}", wanted=column.dataType.simpleString()
+    )
+    return f"coalesce({value}, error({literal(str(error))}))" if fails else value
 
 
 def raise_if_out_of_room(error: Exception) -> None:

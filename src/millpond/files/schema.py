@@ -21,6 +21,7 @@ from millpond.errors.file_reads import (
 )
 from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
+from millpond.files.damage import is_damage
 from millpond.files.formats import format_of
 from millpond.files.formats.base import LocalFile
 from millpond.files.listed_file import ListedFile
@@ -201,6 +202,7 @@ class _Inference:
             " ".join(self._options.paths),
             reasons={unreadable: reason_of(error, unreadable)},
             where=self._options.location,
+            is_passable=is_damage(error),
         ) from error
 
     def _readable(self, contents: Sequence[LocalFile]) -> list[LocalFile]:

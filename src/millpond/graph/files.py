@@ -181,15 +181,20 @@ class FileRead:
             again = read_files(read.changed, options, columns, root=self.root, folder=folder)
             read.parquet += again.parquet
             read.missing += again.missing
+            read.damaged |= again.damaged
             read.failed |= again.failed | {
                 file.uri: "it changes while it is read" for file in again.changed
             }
-        failed = {} if self.options.ignore_corrupt else dict(read.failed)
+        passed_over = read.damaged if self.options.ignore_corrupt else set()
+        failed = {uri: why for uri, why in read.failed.items() if uri not in passed_over}
         if not self.options.ignore_missing:
             failed |= dict.fromkeys(read.missing, "it is gone")
         if failed:
             raise FilesUnreadableError.from_files(
-                self.name, reasons=failed, where=self.read.location
+                self.name,
+                reasons=failed,
+                where=self.read.location,
+                is_passable=not read.damaged.isdisjoint(failed),
             )
         return ParquetInput.of_written(read.parquet, columns.input_schema)
 

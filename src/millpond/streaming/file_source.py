@@ -114,6 +114,7 @@ class FileSource:
         self._waiting: deque[ListedFile] | None = None
         self._tries: dict[str, int] = {}
         self._left: dict[str, str] = {}
+        self._damaged: set[str] = set()
         self.passed_over: dict[str, str] = {}
         self.empty: list[str] = []
         self._unlike: dict[str, tuple[NewColumn, ...]] = {}
@@ -338,8 +339,11 @@ class FileSource:
         self.empty.extend(read.empty)
         self._leave_unlike(read.unlike)
         self._strange = self._strange or read.strange
-        passed_over = read.failed if self._options.ignore_corrupt else {}
+        passed_over: dict[str, str] = {}
+        if self._options.ignore_corrupt:
+            passed_over = {uri: read.failed[uri] for uri in read.damaged}
         self.passed_over.update(passed_over)
+        self._damaged |= read.damaged - passed_over.keys()
         if not self._options.ignore_missing:
             self._left.update(dict.fromkeys(read.missing, "it is gone"))
         self._left.update({u: reason for u, reason in read.failed.items() if u not in passed_over})
@@ -371,7 +375,12 @@ class FileSource:
                 unreadable=self._left,
             )
         if self._left:
-            raise FilesNotReadError.from_files(self._name, flow=self._flow, reasons=self._left)
+            raise FilesNotReadError.from_files(
+                self._name,
+                flow=self._flow,
+                reasons=self._left,
+                is_passable=not self._damaged.isdisjoint(self._left),
+            )
 
 
 def _offset(number: int) -> Offset:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from millpond.errors.file_formats import (
+    FileColumnTypeError,
     FileReaderMissingError,
     FileUnreadableError,
     UnsupportedFormatOptionError,
@@ -126,6 +127,8 @@ def _readable(uri: str) -> Iterator[None]:
     except Exception as error:  # fastavro fails with whatever its Python code meets
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        if type(error).__name__ == "SchemaResolutionError":
+            raise FileColumnTypeError.from_reader_schema(uri, reason=_reason(error)) from error
         raise FileUnreadableError.from_file(uri, reason=_reason(error)) from error
 
 

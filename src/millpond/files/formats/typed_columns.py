@@ -70,6 +70,8 @@ def typed_file(file: LocalFile, connection: DuckDBPyConnection) -> TypedFile:
                 f"SELECT count(*) FROM parquet_schema({paths}) WHERE type = 'INT96'"
             ).fetchall()[0][0]
         )
+    except duckdb.OutOfMemoryException:
+        raise
     except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
         # Names that are no UTF-8 are beyond DuckDB's client.
         raise FileUnreadableError.from_file(file.uri, reason=str(error)) from error
