@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -17,6 +18,15 @@ from tests.faults.subject import Subject
 STOPS = int(os.environ.get("MILLPOND_SIGNALS", "2"))
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
 STOPPING = "Stopping. What is being committed is finished. Ctrl-C again stops at once.\n"
+
+
+@pytest.fixture
+def heeded():
+    """Signals are heeded by what is run, even where who runs the tests ignores them, as `nohup`."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in CODES}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.timeout(0)
@@ -36,7 +46,8 @@ def test_signals_at_any_moment_stop_an_update_and_cost_no_row(tmp_path, draw, wa
             os.kill(pid, number)
             if second_s is not None:
                 time.sleep(second_s)
-                os.kill(pid, signal.SIGTERM)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
 
         after_s = draw.uniform(0.05, whole_s)
         ended = warm.disturbed(subject.folder.root, after_s=after_s, disturb=stop)
@@ -50,7 +61,7 @@ def test_signals_at_any_moment_stop_an_update_and_cost_no_row(tmp_path, draw, wa
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_amid_a_batch_is_followed_by_the_command_itself(tmp_path, number):
+def test_a_signal_amid_a_batch_is_followed_by_the_command_itself(tmp_path, heeded, number):
     subject = Subject.made(tmp_path / "pipeline", 1, maxFilesPerTrigger="1")
     subject.deliver(8)
     run = subject.start()

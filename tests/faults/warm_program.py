@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 from pathlib import Path
 
@@ -31,6 +32,10 @@ for found in pkgutil.walk_packages(millpond.__path__, "millpond."):
 def run(root: Path) -> None:
     """Become a run in a session of its own."""
     os.setsid()
+    # Whoever runs the tests may ignore some, and so would all that they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     for number, name in enumerate(("out", "err"), start=1):
         os.dup2(os.open(root / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     code = 1
