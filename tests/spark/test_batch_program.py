@@ -432,6 +432,14 @@ def test_another_flow_into_the_table_counts_its_own_batches(sales):
     assert sales.holds([sale("a", 1, 1), sale("a", 2, 1)])
 
 
+def test_settings_of_a_user_s_are_there_again_after_a_batch(sales):
+    conf = sales.spark.conf
+    conf.set(batch_program.MATERIALIZE_CONF, "none")
+    sales.send([sale("a", 1, 1)])
+    assert conf.get(batch_program.MATERIALIZE_CONF) == "none"
+    assert conf.get(batch_program.APP_ID_CONF, None) is None
+
+
 def test_a_large_batch_is_shuffled_instead_of_sent_to_every_executor(sales, monkeypatch):
     monkeypatch.setattr(batch_program, "BROADCAST_ROWS", 1)
     sales.send([sale("a", 1, 1), sale(None, 2, 1)])

@@ -305,13 +305,17 @@ def _broadcast(relation: str, is_small: bool) -> str:
 @contextmanager
 def _configured(spark: SparkSession, options: Mapping[str, str]) -> Iterator[None]:
     """Set options of the session for a while: MERGE takes them by no other way."""
+    before = {key: spark.conf.get(key, None) for key in options}
     try:
         for key, value in options.items():
             spark.conf.set(key, value)
         yield
     finally:
-        for key in options:
-            spark.conf.unset(key)
+        for key, kept in before.items():
+            if kept is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, kept)
 
 
 def _until_no_conflict(attempt: Callable[[], object]) -> None:
