@@ -12,7 +12,7 @@ from millpond.engine.protocol import Input, QueryPlan, ServerInput
 from millpond.engine.spark.connection import connected, is_session_gone
 from millpond.engine.spark.server import channel_builder, check_answers, check_fits
 from millpond.errors import SourceLocation
-from millpond.errors.engine import QueryAnalysisError
+from millpond.errors.engine import EngineConfigurationError, QueryAnalysisError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     from millpond.engine.spark.session import ClientSession
 
+CASE_SENSITIVE = "spark.sql.caseSensitive"
 DEFAULTS = {
     # Spark 4.2.0 waits for ever where a Python function reads straight from a table's files.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     # It would put settings and its environment in the place of ${..}, in literals and comments too.
     "spark.sql.variable.substitute": "false",
+    CASE_SENSITIVE: "false",
 }
 
 Answer = TypeVar("Answer")
@@ -52,6 +54,7 @@ class SparkEngine(ConnectEngine):
     ) -> None:
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
+        _check_settings(configuration or {})
         check_answers(url)
         self.url = url
         try:
@@ -165,7 +168,27 @@ class SparkEngine(ConnectEngine):
     def session_of(
         self, owner: str = "", spark_conf: Mapping[str, str] | None = None
     ) -> ClientSession:
-        """A session in which queries may run: the engine's own, or somebody's."""
+        """A session in which queries may run: the engine's own, or somebody's.
+
+        Raises:
+            EngineConfigurationError: The server refuses a setting, or this engine does.
+        """
         from millpond.engine.spark.session import ClientSession
 
+        _check_settings(spark_conf or {})
         return ClientSession(self.client(spark_conf, owner=owner))
+
+
+def _check_settings(settings: Mapping[str, str]) -> None:
+    """Raise where Spark is to tell names apart by their case, as nothing else here does.
+
+    Raises:
+        EngineConfigurationError: It is.
+    """
+    value = settings.get(CASE_SENSITIVE, "false")
+    if value.strip().lower() != "false":
+        raise EngineConfigurationError.of(
+            CASE_SENSITIVE,
+            value,
+            "names of tables and columns are the same in upper and lower case",
+        )
