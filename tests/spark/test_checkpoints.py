@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from millpond.errors.spark import SparkCheckpointMissingError
 from millpond.runner import run_update
+from millpond.runner.spark import flow_run
 from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
 from tests.spark.test_takeover import COPIES, PRICES, on_spark, send, update
@@ -41,6 +44,32 @@ def test_a_checkpoint_that_is_gone_is_told_and_nothing_is_read_again(
     update_anew(folder, conf)
     assert folder.rows("copies") == [("acme", "ink", 2), ("acme", "pen", 1)]
     assert folder.rows("prices") == [("acme", "ink", 2)]
+
+
+def test_a_checkpoint_that_is_gone_is_told_also_where_the_history_of_the_table_is_too(
+    folder: PipelineFolder, spark_server: SparkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow_run, "HISTORY_LASTS_S", 0)
+    folder.write("a.sql", COPIES)
+    send(folder, "acme", "pen", 1)
+    conf = on_spark(spark_server)
+    update(folder, **conf)
+    update(folder, **conf)
+    forget_history(folder.table("copies"))
+    shutil.rmtree(folder.layout.checkpoints)
+    (flow,) = run_update(folder.project(**conf)).flows
+    assert isinstance(flow.error, SparkCheckpointMissingError)
+    assert folder.rows("copies") == [("acme", "pen", 1)]
+
+
+def forget_history(path: Path) -> None:
+    """Leave the newest commit alone, as Delta does when it cleans up after a while."""
+    table = DeltaTable(path)
+    table.create_checkpoint()
+    for commit in (path / "_delta_log").glob("*.json"):
+        if int(commit.stem) < table.version():
+            commit.unlink()
+    assert len(DeltaTable(path).history()) == 1
 
 
 def update_anew(folder: PipelineFolder, conf: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.spark import SparkQueryStoppedError
 from millpond.events import Event
 from millpond.runner import run_update
+from millpond.runner.schedule import FlowStoppedError
 from millpond.runner.spark import flow_run
 from millpond.runner.spark.progress import QueryProgress
 from tests.pipeline_folder import PipelineFolder
@@ -47,6 +48,16 @@ def test_batches_before_one_that_fails_are_counted(
     assert folder.rows("copies") == folder.rows("prices") == [("acme", "pen", 1)]
     batches = [event.origin.batch_id for event in events if "metrics" in event.detail]
     assert batches == [0, 0]
+
+
+def test_a_stop_does_not_wait_for_the_queries_that_are_to_start_before() -> None:
+    def stop() -> None:
+        raise FlowStoppedError("flow")
+
+    with flow_run.STARTING, pytest.raises(FlowStoppedError), flow_run.turn_to_start(stop):
+        pass
+    with flow_run.turn_to_start(stop):
+        pass
 
 
 def test_a_query_that_somebody_else_stopped_is_no_flow_that_completed(

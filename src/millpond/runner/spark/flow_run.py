@@ -6,7 +6,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +43,15 @@ if TYPE_CHECKING:
 
 # Holds the checkpoint under which a flow's only batch was committed.
 DONE_PROPERTY = "millpond.once.{flow}"
+# Holds the checkpoint of a flow whose query has been there.
+STARTED_PROPERTY = "millpond.started.{flow}"
+# No table's history is set to last less; in most it is thirty days.
+HISTORY_LASTS_S = 3600.0
 POLL_S = 0.3
 START_ATTEMPTS = 10
 CONFLICT_ATTEMPTS = 10
 # The server waits ten seconds for a query's Python worker: two at a time may be too slow.
-_STARTING = threading.Lock()
+STARTING = threading.Lock()
 _WORKER_LATE = "Python worker failed to connect back"
 _KINDS = {
     FlowKind.APPEND: "append",
@@ -114,10 +118,17 @@ class FlowRun:
                     yield from self._append(session.frame(self._kept(checked)))
 
     def _check_checkpoint(self) -> None:
-        """Raise where the table holds batches of a checkpoint that is gone."""
+        """Raise where the table holds batches of a checkpoint that is gone.
+
+        Its history tells so as long as that lasts; before it ends, the table is given a property.
+        """
         name, checkpoint = self._flow.name, self._ready.checkpoints[self._flow.name]
-        query = self._places.query_of(name, checkpoint, self._engine)
-        if query is None and self._history.has_any():
+        mark, detail = STARTED_PROPERTY.format(flow=name), self._ready.detail
+        is_marked = detail.properties.get(mark) == checkpoint
+        if self._places.query_of(name, checkpoint, self._engine) is not None:
+            if not is_marked and detail.lived_s > HISTORY_LASTS_S:
+                self._ready.table.set_properties({mark: checkpoint})
+        elif is_marked or self._history.has_any():
             raise SparkCheckpointMissingError.from_flow(
                 name,
                 target=str(self._task.dataset.name),
@@ -145,6 +156,7 @@ class FlowRun:
     def _overwrite(self, frame: DataFrame, session: ClientSession) -> Iterator[BatchOutcome]:
         """Compute a materialized view. Of the rows that it held, Delta tells no number."""
         table, schema = self._ready.table, self._task.dataset.schema
+        self._history.begin()
         before = table.row_count()
         # Only then: it makes Delta forget comments, and which columns must not be null.
         overwrites_schema = has_other_columns(table.columns(), schema)
@@ -159,6 +171,7 @@ class FlowRun:
 
     def _run_once(self, frame: DataFrame, session: ClientSession) -> None:
         """Run the only batch of a flow, unless it ran in an earlier update."""
+        self._history.begin()
         done = DONE_PROPERTY.format(flow=self._flow.name)
         checkpoint = self._ready.checkpoints[self._flow.name]
         if self._ready.table.properties().get(done) == checkpoint:
@@ -194,6 +207,7 @@ class FlowRun:
         from millpond.runner.spark.batch_program import apply_batch
 
         program = functools.partial(apply_batch, plan=self._plan())
+        self._history.begin()
 
         def start() -> _Started:
             query = self._started(self._writer(frame).foreachBatch(program))
@@ -283,7 +297,7 @@ class FlowRun:
 
         for attempts_left in reversed(range(START_ATTEMPTS)):
             try:
-                with _STARTING:
+                with turn_to_start(self._check_goes_on):
                     return writer.start()
             except PySparkException as error:
                 if not attempts_left or _WORKER_LATE not in str(error):
@@ -314,6 +328,17 @@ class FlowRun:
             overwrite_schema=overwrites_schema,
             metadata=(("appId", self._app_id), ("flow", flow.name)),
         )
+
+
+@contextmanager
+def turn_to_start(check_goes_on: Callable[[], None]) -> Iterator[None]:
+    """Wait until no other query is being started, or until `check_goes_on` raises."""
+    while not STARTING.acquire(timeout=POLL_S):
+        check_goes_on()
+    try:
+        yield
+    finally:
+        STARTING.release()
 
 
 @dataclass(frozen=True)

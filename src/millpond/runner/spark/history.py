@@ -23,7 +23,7 @@ class CommittedBatch:
 
 
 class BatchHistory:
-    """The batches that a flow has committed since it was made.
+    """The batches that a flow has committed since `begin`.
 
     Args:
         app_id: What the flow's commits say whose they are.
@@ -33,6 +33,10 @@ class BatchHistory:
         self._table = table
         self._engine = engine
         self._app_id = app_id
+        self._seen = 0
+
+    def begin(self) -> None:
+        """Take all commits that there are for old."""
         self._seen = self._newest()
 
     def new_batches(self) -> Iterator[CommittedBatch]:

@@ -61,10 +61,12 @@ class ReadyTable:
 
     Attributes:
         checkpoints: Checkpoint id by flow name.
+        detail: What the server tells of it now.
     """
 
     table: SparkTable
     checkpoints: Mapping[str, str]
+    detail: TableDetail
 
     def app_id(self, flow: str) -> str:
         """Under this id the table's commits carry the numbers of a flow's batches."""
@@ -98,7 +100,10 @@ def set_up(
         else:
             setup.evolve(detail)
     # Of two updates that set a table up at once, one has named its checkpoints last.
-    return ReadyTable(table, checkpoints_of(dataset, table.properties(), prefix=SPARK_PREFIX))
+    now = table.detail()
+    if now is None:
+        raise TableNotDeltaError.from_table(str(dataset.name), where=dataset.dataset.location)
+    return ReadyTable(table, checkpoints_of(dataset, now.properties, prefix=SPARK_PREFIX), now)
 
 
 def has_other_columns(current: StructType, wanted: StructType) -> bool:
@@ -113,7 +118,7 @@ def comment_columns(table: SparkTable, current: StructType, wanted: StructType) 
     before = {field.name.lower(): comment_of(field) for field in current.fields}
     for field in wanted.fields:
         comment = comment_of(field)
-        if comment and before.get(field.name.lower(), comment) != comment:
+        if before.get(field.name.lower(), comment) != comment:
             table.alter(f"ALTER COLUMN {quoted(field.name)} COMMENT {text_sql(comment)}")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
@@ -42,7 +44,11 @@ _CATALOG_MISSING = frozenset({"REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOU
 
 @dataclass(frozen=True)
 class TableDetail:
-    """What the server tells of a Delta table."""
+    """What the server tells of a Delta table.
+
+    Attributes:
+        lived_s: From when it was made to its newest commit; longer than anything if not known.
+    """
 
     id: str
     location: str
@@ -51,6 +57,13 @@ class TableDetail:
     cluster_columns: tuple[str, ...]
     features: frozenset[str]
     description: str | None
+    lived_s: float
+
+
+def _lived_s(created: datetime | None, last_modified: datetime | None) -> float:
+    if created is None or last_modified is None:
+        return math.inf
+    return (last_modified - created).total_seconds()
 
 
 @dataclass(frozen=True)
@@ -139,6 +152,7 @@ class SparkTable:
             cluster_columns=tuple(row.get("clusteringColumns") or ()),
             features=frozenset(row.get("tableFeatures") or ()),
             description=row["description"],
+            lived_s=_lived_s(row["createdAt"], row["lastModified"]),
         )
 
     def _columns(self) -> StructType | None:
