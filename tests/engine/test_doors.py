@@ -212,7 +212,9 @@ def test_an_engine_leaves_no_file_and_no_folder_behind(monkeypatch, tmp_path):
             (folder,) = tmp_path.iterdir()
             assert folder.stat().st_mode & 0o777 == 0o700
     assert open_files() <= before + 1
-    assert list(tmp_path.iterdir()) == []
+    # That of the process stays, with nothing in it.
+    (scratch,) = tmp_path.iterdir()
+    assert list(scratch.iterdir()) == []
 
 
 def test_a_folder_for_temporary_files_with_a_long_name_will_do(monkeypatch, tmp_path):

@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,7 +21,7 @@ from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
 from millpond.errors.delta import CorruptLogError
 from millpond.errors.disk_reason import disk_reason, engine_disk_reason
-from millpond.storage import Store
+from millpond.storage import Store, scratch_folder
 
 DEFAULT_INTERVAL = 10
 # What makes a table's state. Files that ended are left out: there may be many.
@@ -137,10 +136,10 @@ def write_checkpoint(snapshot: Snapshot, store: Store) -> bool:
     try:
         from deltalake import DeltaTable
 
-        with TemporaryDirectory(prefix="millpond-checkpoint-") as folder:
-            beside = Path(folder) / LOG_FOLDER
+        with scratch_folder("checkpoint") as folder:
+            beside = folder / LOG_FOLDER
             _link_log(snapshot, log, beside, store)
-            DeltaTable(Path(folder).as_uri()).create_checkpoint()
+            DeltaTable(folder.as_uri()).create_checkpoint()
             _take_over(beside, log, store)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong, the commit itself stands
         _log.warning(

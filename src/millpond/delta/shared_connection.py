@@ -7,9 +7,6 @@ spills to disk what does not fit, but what several of them need at once can exce
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -17,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.delta.duckdb_connection import connect
+from millpond.storage import new_scratch_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -45,7 +43,5 @@ def _open() -> DuckDBPyConnection:
     with _lock:
         if _database is None:
             # For work that outgrows the memory; readable by its owner only, as the tables may be.
-            spill = Path(tempfile.mkdtemp(prefix="millpond-spill-"))
-            atexit.register(shutil.rmtree, spill, ignore_errors=True)
-            _database = connect(temporary_folder=spill)
+            _database = connect(temporary_folder=new_scratch_folder("spill"))
         return _database.cursor()

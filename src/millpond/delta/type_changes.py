@@ -7,10 +7,8 @@ written anew with the wider type, in the commit that changes the schema.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
@@ -21,7 +19,7 @@ from millpond.delta.live_rows import hidden_columns_of, live_rows_sql
 from millpond.delta.schema import is_type_widened, widen_schema
 from millpond.delta.snapshot import Snapshot
 from millpond.errors.delta import SchemaChangeNotAllowedError
-from millpond.storage import Store
+from millpond.storage import Store, scratch_folder
 
 
 def check_change(current: Metadata, new: Metadata) -> None:
@@ -60,8 +58,8 @@ def rewrite_files(
 ) -> list[AddFile]:
     """Write the live rows of some files anew, with the types of `metadata`."""
     with (
-        tempfile.TemporaryDirectory(prefix="millpond-") as spill,
-        connect(temporary_folder=Path(spill)) as connection,
+        scratch_folder("spill") as spill,
+        connect(temporary_folder=spill) as connection,
     ):
         hidden = hidden_columns_of(connection, snapshot, files)
         return write_data_files(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -28,7 +27,7 @@ from millpond.files.listed_file import ListedFile
 from millpond.files.options import Dialect, FileOptions
 from millpond.files.partitions import partition_columns, partition_values
 from millpond.files.reading import raise_if_out_of_room, reason_of, united
-from millpond.storage import Store
+from millpond.storage import Store, scratch_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -156,9 +155,9 @@ def _inferred(files: Sequence[ListedFile], options: FileOptions) -> StructType:
     """The columns of the first files of which any can be read."""
     first_error: MillpondError | None = None
     for sample in _samples(files):
-        with tempfile.TemporaryDirectory(prefix="millpond-infer-") as name, cursor() as connection:
+        with scratch_folder("infer") as folder, cursor() as connection:
             try:
-                return _Inference(options, connection, Path(name)).columns(sample)
+                return _Inference(options, connection, folder).columns(sample)
             except MillpondError as error:
                 first_error = first_error or error
     assert first_error is not None
@@ -292,9 +291,9 @@ def check_readable(options: FileOptions, columns: FileColumns) -> None:
     Raises:
         MillpondError: An option of the format is wrong, or a column is none that it can give.
     """
-    with tempfile.TemporaryDirectory(prefix="millpond-check-") as name, cursor() as connection:
+    with scratch_folder("check") as folder, cursor() as connection:
         format_of(options.format).select(
-            [], options, columns.inside, connection=connection, folder=Path(name)
+            [], options, columns.inside, connection=connection, folder=folder
         )
 
 

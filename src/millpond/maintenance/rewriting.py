@@ -7,9 +7,7 @@ its files alone; else it is discarded.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.delta import (
@@ -27,6 +25,7 @@ from millpond.errors.delta import CommitConflictError
 from millpond.errors.maintenance import CompactionRowsDifferError
 from millpond.maintenance.groups import Group
 from millpond.maintenance.report import Report
+from millpond.storage import scratch_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -56,11 +55,9 @@ def rewrite(
     if not _holds(transaction.snapshot, group):
         return Report(given_up=1)
     with (
-        tempfile.TemporaryDirectory(prefix="millpond-") as spill,
+        scratch_folder("spill") as spill,
         # Of one thread, files are written in the order of their rows.
-        connect(
-            temporary_folder=Path(spill), memory_limit=_MEMORY_LIMIT, threads=_THREADS
-        ) as connection,
+        connect(temporary_folder=spill, memory_limit=_MEMORY_LIMIT, threads=_THREADS) as connection,
     ):
         order = _order(transaction.snapshot, sorted_by) if len(group.files) > 1 else ""
         added = _write(connection, transaction, group, order=order, target_bytes=target_bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
+import shutil
 import threading
 from pathlib import Path
 from typing import Any, assert_never
@@ -20,6 +20,7 @@ from millpond.engine.protocol import (
     PlanInput,
     ServerInput,
 )
+from millpond.storage import new_scratch_folder
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./=+-]+\Z")
 
@@ -32,7 +33,7 @@ class Inputs:
     """
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._links: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -56,7 +57,7 @@ class Inputs:
         with self._lock:
             self._links.clear()
             if self._folder is not None:
-                self._folder.cleanup()
+                shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder = None
 
     def _delta(self, source: DeltaInput) -> Any:
@@ -74,8 +75,8 @@ class Inputs:
         with self._lock:
             if path not in self._links:
                 if self._folder is None:
-                    self._folder = tempfile.TemporaryDirectory(prefix="millpond-")
-                link = Path(self._folder.name).resolve() / f"table{len(self._links)}"
+                    self._folder = new_scratch_folder("tables")
+                link = self._folder.resolve() / f"table{len(self._links)}"
                 link.symlink_to(path, target_is_directory=True)
                 self._links[path] = str(link)
             return self._links[path]

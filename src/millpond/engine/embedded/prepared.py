@@ -8,7 +8,6 @@ of its streams: a batch puts links to its files into them and reads the view.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from pyspark.sql.connect import proto
 
 from millpond.engine.embedded.staging import Staging
 from millpond.engine.protocol import Binder, DeltaInput, EmptyInput, Input, ParquetInput, TableRead
+from millpond.storage import new_scratch_folder
 
 # A query whose tables change with each batch is not worth a view of its own each time.
 MAX_VIEWS = 3
@@ -63,7 +63,7 @@ class PreparedQueries:
     """The queries of one engine. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._queries: dict[tuple[int, ...], _Query] = {}
         self._numbers = count()
         self._lock = threading.Lock()
@@ -108,7 +108,7 @@ class PreparedQueries:
     def close(self) -> None:
         self._queries.clear()
         if self._folder is not None:
-            self._folder.cleanup()
+            shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
     def _linked(self, query: _Query, binder: Binder) -> Staging | None:
@@ -170,8 +170,8 @@ class PreparedQueries:
             return found
         with self._lock:
             if self._folder is None:
-                self._folder = tempfile.TemporaryDirectory(prefix="millpond-")
-        folder = Path(self._folder.name) / f"{query.number}-{number}"
+                self._folder = new_scratch_folder("views")
+        folder = self._folder / f"{query.number}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         for file in files:

@@ -7,19 +7,18 @@ import os
 import secrets
 import shutil
 import socket
-import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.engine.embedded.channel import open_channel
 from millpond.engine.embedded.door import close_door, show_out_strangers
 from millpond.engine.embedded.open_files import make_room
 from millpond.errors.engine import EngineStartError
+from millpond.storage import new_scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.client import ChannelBuilder
@@ -82,7 +81,7 @@ class Server:
         for name, value in {**STACK_SIZE, **_BOUNDED_MEMORY}.items():
             os.environ.setdefault(name, value)
         os.environ.update({**_WITHOUT_STATISTICS, **_LASTING_SESSIONS, **_ONE_PORT})
-        self._folder = Path(tempfile.mkdtemp(prefix="millpond-sail-"))
+        self._folder = new_scratch_folder("sail")
         # Its name can't be known before it is there, so nobody else can make it.
         gate = self._folder / secrets.token_hex(16)
         try:

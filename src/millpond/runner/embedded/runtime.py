@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, DatasetKind
@@ -27,7 +25,7 @@ from millpond.runner.embedded.tables import ReadyTable, set_up
 from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, TableState
 from millpond.runner.schedule import Task
 from millpond.runner.upkeep import upkeep_of
-from millpond.storage import Layout, Store
+from millpond.storage import Layout, Store, scratch_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,8 +105,8 @@ class EmbeddedRuntime:
         return upkeep
 
     def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:
-        with TemporaryDirectory(prefix="millpond-query-") as folder:
-            inputs = UserQueryInputs(pipeline, folder=Path(folder), store=self._store)
+        with scratch_folder("query") as folder:
+            inputs = UserQueryInputs(pipeline, folder=folder, store=self._store)
             return self.engine.query(
                 text, inputs, catalog=self._spec.catalog, schema=self._spec.schema
             )
