@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from millpond.engine.connect import engine as connect_engine
+from millpond.engine.spark import engine as spark_engine
 from millpond.engine.spark import server as server_module
 from millpond.errors.spark import SparkConnectionLostError
 from tests.spark.server import SparkServer
@@ -59,6 +61,18 @@ def passage(spark_server: SparkServer) -> Iterator[Passage]:
     with closing(Passage(spark_server.port)) as passage:
         passage.open()
         yield passage
+
+
+@pytest.mark.timeout(60)
+def test_a_server_that_answers_no_more_keeps_nobody_from_stopping(
+    passage: Passage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect_engine, "INTERRUPT_S", 0.1)
+    monkeypatch.setattr(spark_engine, "RELEASE_S", 0.1)
+    engine = engine_at(passage.url)
+    passage.is_shut.set()
+    engine.interrupt()
+    engine.close()
 
 
 @pytest.mark.timeout(120)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from millpond.engine.connect.plan import ConnectPlan
     from millpond.engine.connect.sessions import Sessions
 
+# A server that is frozen does not answer that it cancels its queries either.
+INTERRUPT_S = 10.0
 _QUERY = SourceLocation("<query>", 1, 1)
 
 
@@ -126,7 +128,7 @@ class ConnectEngine(ABC):
                 target=self._sessions.interrupt, name="millpond-interrupt", daemon=True
             )
             asking.start()
-            asking.join()
+            asking.join(INTERRUPT_S)
 
     def close(self) -> None:
         """End all sessions."""

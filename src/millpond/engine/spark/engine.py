@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,9 @@ DEFAULTS = {
     "spark.sql.variable.substitute": "false",
     CASE_SENSITIVE: "false",
 }
+
+# How long a server may take to give up what it keeps for sessions.
+RELEASE_S = 15.0
 
 Answer = TypeVar("Answer")
 
@@ -101,17 +105,14 @@ class SparkEngine(ConnectEngine):
 
     def close(self) -> None:
         """End all sessions, on the server as well, which would keep them for an hour."""
-        from pyspark.errors import PySparkException
-        from pyspark.sql.connect.client import SparkConnectClient
-
         clients = [] if self._sessions is None else self._sessions.clients()
         if self._session is not None:
             clients.append(self._session.client)
-        for client in clients:
-            # A server that is gone has none.
-            with suppress(PySparkException):
-                client.set_retry_policies([])
-                SparkConnectClient.release_session(client)
+        releasing = threading.Thread(
+            target=_release, args=(clients,), name="millpond-release", daemon=True
+        )
+        releasing.start()
+        releasing.join(RELEASE_S)
         super().close()
 
     def relation(self, source: Input) -> Any:
@@ -177,6 +178,18 @@ class SparkEngine(ConnectEngine):
 
         _check_settings(spark_conf or {})
         return ClientSession(self.client(spark_conf, owner=owner))
+
+
+def _release(clients: Sequence[Any]) -> None:
+    """Let the server give up the sessions of clients."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect.client import SparkConnectClient
+
+    for client in clients:
+        # A server that is gone has none. A channel may be closed for one that is frozen.
+        with suppress(PySparkException, ValueError):
+            client.set_retry_policies([])
+            SparkConnectClient.release_session(client)
 
 
 def _check_settings(settings: Mapping[str, str]) -> None:
