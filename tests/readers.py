@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,11 @@ def read_with_polars(path: Path) -> Rows:
     return pl.read_delta(str(path)).to_dicts()
 
 
+_starting = threading.Lock()
+
+
 @functools.cache
-def _sail() -> Any:
+def _started_sail() -> Any:
     import os
 
     os.environ.setdefault("RUST_LOG", "error")
@@ -37,16 +42,28 @@ def _sail() -> Any:
     return server
 
 
-def read_with_sail(path: Path) -> Rows:
+def _sail() -> Any:
+    # Of two that were started at the same time, one would be forgotten, and end in use.
+    with _starting:
+        return _started_sail()
+
+
+@contextmanager
+def sail_session() -> Iterator[Any]:
+    """A session of its own: Sail closes one that was not used for a quarter of an hour."""
     from pyspark.sql.connect.session import SparkSession
 
     host, port = _sail().listening_address
-    # A session of its own: Sail closes one that was not used for a quarter of an hour.
     session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
     try:
-        return session.read.format("delta").load(str(path)).toArrow().to_pylist()
+        yield session
     finally:
         session.stop()
+
+
+def read_with_sail(path: Path) -> Rows:
+    with sail_session() as session:
+        return session.read.format("delta").load(str(path)).toArrow().to_pylist()
 
 
 READERS: dict[str, Callable[[Path], Rows]] = {

@@ -26,11 +26,13 @@ from millpond.delta.file_skipping import ColumnRange, files_overlapping
 from millpond.delta.live_rows import (
     FILE_COLUMN,
     ROW_COLUMN,
+    check_data_files,
     escape_glob,
     hidden_columns_of,
     live_rows_sql,
 )
 from millpond.delta.log import LOG_FOLDER
+from millpond.delta.one_entry_log import write_one_entry_log
 from millpond.delta.schema import duckdb_type, is_type_widened, literal, quote, widen_schema
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
@@ -55,6 +57,7 @@ __all__ = [
     "Transaction",
     "WrittenFile",
     "adopt_data_files",
+    "check_data_files",
     "check_definition",
     "connect",
     "copy_to_files",
@@ -73,4 +76,5 @@ __all__ = [
     "write_checkpoint",
     "write_data_files",
     "write_deletion_vectors",
+    "write_one_entry_log",
 ]

@@ -105,7 +105,7 @@ class AddFile:
     @cached_property
     def decoded_path(self) -> str:
         """The path as the file system knows it, relative or absolute."""
-        return _decoded(self.path)
+        return local_path(self.path)
 
     @property
     def deletion_vector_id(self) -> str | None:
@@ -142,9 +142,17 @@ class AddFile:
         return value
 
 
-def _decoded(path: str) -> str:
+def local_path(path: str) -> str:
+    """A path of the log as the file system knows it, relative or absolute.
+
+    >>> local_path("p=a%20b/part.parquet"), local_path("file:/data/part.parquet")
+    ('p=a b/part.parquet', '/data/part.parquet')
+    """
     decoded = unquote(path)
-    return decoded.removeprefix("file://") if decoded.startswith("file:///") else decoded
+    # Hadoop writes URLs of this machine's files with one slash, others with three.
+    if decoded.startswith("file:/"):
+        return "/" + decoded.removeprefix("file:").lstrip("/")
+    return decoded
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,7 @@ class RemoveFile:
     @property
     def decoded_path(self) -> str:
         """The path as the file system knows it, relative or absolute."""
-        return _decoded(self.path)
+        return local_path(self.path)
 
     @property
     def deletion_vector_id(self) -> str | None:

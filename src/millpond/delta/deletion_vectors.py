@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-from millpond.delta.actions import AddFile, DeletionVector
+from millpond.delta.actions import AddFile, DeletionVector, local_path
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
 from millpond.errors.delta import CorruptDeletionVectorError, DataFileMissingError
@@ -69,7 +68,7 @@ def decode_z85(text: str) -> bytes:
 def vector_path(folder: Path, vector: DeletionVector) -> Path:
     """Return where a vector that is not inline lies; `folder` is the table's."""
     if vector.storage_type == "p":
-        return Path(unquote(vector.path_or_inline).removeprefix("file://"))
+        return Path(local_path(vector.path_or_inline))
     prefix = vector.path_or_inline[:-UUID_TEXT_LENGTH]
     name = uuid.UUID(bytes=decode_z85(vector.path_or_inline[-UUID_TEXT_LENGTH:]))
     return folder / prefix / f"deletion_vector_{name}.bin"

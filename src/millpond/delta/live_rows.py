@@ -19,7 +19,7 @@ from millpond.delta.deletion_vectors import read_deletion_vectors
 from millpond.delta.partition_values import value_sql
 from millpond.delta.schema import duckdb_type, literal, quote
 from millpond.delta.snapshot import Snapshot
-from millpond.errors.delta import DataFileMissingError
+from millpond.errors.delta import DataFileMissingError, DataFileUnreadableError
 from millpond.storage import LocalStore, Store
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def live_rows_sql(
 
     Raises:
         DataFileMissingError: A file is not there.
+        DataFileUnreadableError: A file is damaged.
         CorruptDeletionVectorError: A deletion vector can't be read.
     """
     chosen = list(files)
@@ -74,7 +75,7 @@ def live_rows_sql(
     if not chosen:
         return _no_rows(names, fields, positions=positions)
     paths = [str(snapshot.file_path(file)) for file in chosen]
-    held = _physical_columns(connection, paths)
+    held = _physical_columns(connection, snapshot.path, paths)
     deleted = read_deletion_vectors(snapshot.path, chosen, store or LocalStore())
     partitioned = [name for name in names if name in snapshot.metadata.partition_columns]
     needs_files = bool(deleted or partitioned or positions)
@@ -114,7 +115,7 @@ def hidden_columns_of(
     paths = [str(snapshot.file_path(file)) for file in files]
     known = {field.name.lower() for field in snapshot.metadata.schema.fields}
     found = dict.fromkeys(
-        name for columns in _physical_columns(connection, paths) for name in columns
+        name for columns in _physical_columns(connection, snapshot.path, paths) for name in columns
     )
     return [name for name in found if name not in known]
 
@@ -167,15 +168,20 @@ def _compare(held: Sequence[Mapping[str, str]], names: Sequence[str]) -> tuple[s
 
 
 def _physical_columns(
-    connection: duckdb.DuckDBPyConnection, paths: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, table: Path, paths: Sequence[str]
 ) -> list[Mapping[str, str]]:
+    import duckdb
+
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110 - twice as fast, for thousands of files
             raise DataFileMissingError.of(Path(path))
     known = {path: _known_columns.get(path) for path in paths}
     unknown = [path for path, columns in known.items() if columns is None]
     if unknown:
-        read = _read_columns(connection, unknown)
+        try:
+            read = _read_columns(connection, unknown)
+        except duckdb.InvalidInputException as error:
+            raise DataFileUnreadableError.of(table, reason=_first_line(error)) from error
         known.update(read)
         if len(_known_columns) + len(read) > _MAX_KNOWN:
             _known_columns.clear()
@@ -203,6 +209,32 @@ def _read_columns(
             below = max(below - 1, 0) + children
         found[path] = _shared(tuple(columns.items()))
     return found
+
+
+def check_data_files(snapshot: Snapshot) -> None:
+    """Look for files of a snapshot that are gone, or shorter or longer than the log says and torn.
+
+    Raises:
+        DataFileMissingError: A file is not there.
+        DataFileUnreadableError: A file is no whole Parquet file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for file in snapshot.files.values():
+        path = snapshot.file_path(file)
+        try:
+            if path.stat().st_size != file.size_bytes:
+                pq.read_metadata(path)
+        except FileNotFoundError as error:
+            raise DataFileMissingError.of(path) from error
+        except (pa.ArrowException, OSError) as error:
+            reason = f"{path}: {_first_line(error)}"
+            raise DataFileUnreadableError.of(snapshot.path, reason=reason) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 @lru_cache(maxsize=1024)

@@ -129,11 +129,15 @@ def parse_commit(data: bytes, *, path: Path, version: int, timestamp_ms: int) ->
 def parse_actions(data: bytes, *, path: Path) -> list[Mapping[str, Any]]:
     """Parse lines of JSON, each one object."""
     actions: list[Mapping[str, Any]] = []
+    if data and not data.strip(b"\0"):
+        reason = "the file holds nothing but zeros, as after a loss of power"
+        raise CorruptLogError.in_entry(path, line=1, reason=reason)
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            action = json.loads(line)
+            # Given bytes, `json` would guess at other encodings.
+            action = json.loads(line.decode("utf-8"))
         except ValueError as error:
             raise CorruptLogError.in_entry(path, line=number, reason=str(error)) from error
         if not isinstance(action, dict):

@@ -34,12 +34,13 @@ class Transaction:
     """A change to one snapshot of a table. Use it once, from one thread.
 
     Attributes:
+        table: What is changed.
         snapshot: The state that the change starts from.
     """
 
     def __init__(self, table: Table, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._table = table
+        self.table = table
         self._adds: dict[str, AddFile] = {}
         self._removes: dict[str, tuple[AddFile, bool]] = {}
         self._metadata: Metadata | None = None
@@ -48,7 +49,7 @@ class Transaction:
     @property
     def store(self) -> Store:
         """Of the table."""
-        return self._table.store
+        return self.table.store
 
     def add(self, file: AddFile) -> None:
         """Add a data file, or one of the snapshot with another deletion vector.
@@ -133,9 +134,9 @@ class Transaction:
         self._put(version, data)
         identity = entry_identity(self.snapshot.path, version)
         commit = as_read_back(commit, identity)
-        snapshot = self._table.publish(advance(self.snapshot, commit, identity))
+        snapshot = self.table.publish(advance(self.snapshot, commit, identity))
         if is_due(snapshot):
-            write_checkpoint(snapshot, self._table.store)
+            write_checkpoint(snapshot, self.table.store)
         return snapshot
 
     def discard(self) -> None:
@@ -149,7 +150,7 @@ class Transaction:
             if vector is not None and (before is None or before.deletion_vector != vector):
                 written.add(vector_path(self.snapshot.path, vector))
         for written_path in written:
-            self._table.store.remove(written_path)
+            self.table.store.remove(written_path)
 
     def _fit_files_to_schema(self) -> None:
         kept = [file for path, file in self.snapshot.files.items() if path not in self._removes]
@@ -165,7 +166,7 @@ class Transaction:
         if readded:
             raise ValueError("rows can't be deleted by vector in a commit that widens a type")
         self._metadata = type_changes.without_type_changes(self._metadata)
-        store = self._table.store
+        store = self.table.store
         for file in type_changes.rewrite_files(self.snapshot, kept, self._metadata, store):
             self.add(file)
         for file in kept:
@@ -196,12 +197,10 @@ class Transaction:
     def _put(self, version: int, data: bytes) -> None:
         path = self.snapshot.path
         # Without this, a commit to a table that was removed would create half a table.
-        if self.snapshot.entry_identity is not None and not self._table.is_unreplaced(
-            self.snapshot
-        ):
+        if self.snapshot.entry_identity is not None and not self.table.is_unreplaced(self.snapshot):
             raise CommitConflictError.table_replaced(path, version=self.snapshot.version)
         try:
-            self._table.store.put_if_absent(entry_path(path, version), data)
+            self.table.store.put_if_absent(entry_path(path, version), data)
         except FileExistsError:
             raise CommitConflictError.lost_race(path, version=version) from None
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import StructType
 
-    from millpond.delta import WrittenFile
+    from millpond.delta import Snapshot, WrittenFile
     from millpond.engine.shapes import Operator
 
 # Columns that a staged batch may carry beside the query's own. No query may name a column so.
@@ -71,10 +71,19 @@ class TableRead:
 
 @dataclass(frozen=True)
 class DeltaInput:
-    """A Delta table, as of a version or the newest."""
+    """A Delta table, as of a version or the newest.
+
+    Attributes:
+        snapshot: The table at that version, for an engine that need not read its log then.
+    """
 
     path: str
     version: int | None = None
+    snapshot: Snapshot | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        return cls(str(snapshot.path), snapshot.version, snapshot)
 
 
 @dataclass(frozen=True)

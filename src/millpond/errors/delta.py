@@ -286,6 +286,21 @@ class DataFileMissingError(MillpondError, FileNotFoundError):
         )
 
 
+class DataFileUnreadableError(MillpondError, ValueError):
+    """A data file that a table's log names is there, and is damaged."""
+
+    error_class = "DELTA_DATA_FILE_UNREADABLE"
+    sqlstate = "22000"
+
+    @classmethod
+    def of(cls, table: Path, *, reason: str) -> Self:
+        return cls(
+            f"A data file of the table at {str(table)!r} can't be read: {reason.rstrip('.')}.",
+            hint="restore the file from a backup; or, where a pipeline can compute the table anew, "
+            "do a full refresh of it",
+        )
+
+
 def _listed(features: list[str]) -> str:
     noun = "the table feature" if len(features) == 1 else "the table features"
     return f"{noun} {', '.join(features)}"

@@ -3,6 +3,7 @@
 A conflict with another writer means that the table is no longer what the attempt looked at, so
 everything is looked at again: whether the batch is already in, and what it changes. Not so where
 another table was put in the place of the one that the flow's checkpoint belongs to.
+A vacuum of another writer may also have taken files away that were removed since.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from millpond.delta import Snapshot, Transaction
-from millpond.errors.delta import CommitConflictError
+from millpond.errors.delta import CommitConflictError, DataFileMissingError
 from millpond.errors.flows import TooManyCommitConflictsError
 from millpond.flows.batch import BatchContext, BatchResult
 from millpond.profiling import phase
@@ -52,12 +53,20 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
         CommitConflictError: The table is another one than the batch was planned for.
         TooManyCommitConflictsError: Other writers were faster each time.
     """
+    import duckdb
+
     for _ in range(MAX_ATTEMPTS):
         with phase("read table log"):
             transaction = context.table.begin()
         if transaction.snapshot.metadata.id != context.table_id:
             raise CommitConflictError.another_table(context.table.path)
-        result = attempt(transaction)
+        try:
+            result = attempt(transaction)
+        except (DataFileMissingError, duckdb.IOException):
+            if not _is_overtaken(transaction):
+                raise
+            transaction.discard()
+            continue
         if not result.committed:
             return result
         try:
@@ -81,3 +90,8 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
         batch_id=context.batch_id,
         attempts=MAX_ATTEMPTS,
     )
+
+
+def _is_overtaken(transaction: Transaction) -> bool:
+    """Whether the table is no longer what the transaction began with."""
+    return transaction.table.snapshot().version > transaction.snapshot.version

@@ -239,9 +239,13 @@ class _Resolver:
         """The input that is enough to analyse a query: the columns of what it reads."""
         source = self._catalog.find(read, reader=reader)
         if isinstance(source, StoredSource):
-            # A table that is read by its path may be moved.
-            name = source.name if read.path is None else source.table.id()
-            return EmptyInput(source.table.columns(), name)
+            try:
+                # A table that is read by its path may be moved.
+                name = source.name if read.path is None else source.table.id()
+                return EmptyInput(source.table.columns(), name)
+            except MillpondError as error:
+                error.where = error.where or read.location
+                raise
         found = self._upstream(source.dataset, read)
         if found.dataset.kind.is_stored:
             return EmptyInput(found.schema, source.name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import ColumnDefinition, Dataset, DatasetKind, Flow
 from millpond.delta import FILE_COLUMN, ROW_COLUMN, widen_schema
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
 
+# Spark's keys for the default value of a column.
+_OF_THE_SOURCE = frozenset({"CURRENT_DEFAULT", "EXISTS_DEFAULT"})
 _RESERVED_NAMES = frozenset({FILE_COLUMN, ROW_COLUMN, "file_row_number"})
 
 
@@ -180,10 +182,22 @@ def _nullable(schema: StructType) -> StructType:
 
     return StructType(
         [
-            StructField(field.name, _stored(field.dataType), True, field.metadata)
+            StructField(field.name, _stored(field.dataType), True, _of_the_query(field.metadata))
             for field in schema.toNullable().fields
         ]
     )
+
+
+def _of_the_query(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What a column keeps of the metadata that it has in a table that the query reads.
+
+    How that table is written is its own affair: a default, an identity, its history of types.
+    """
+    return {
+        key: value
+        for key, value in metadata.items()
+        if key not in _OF_THE_SOURCE and not key.startswith("delta.")
+    }
 
 
 def _with_nullable_parts(schema: StructType) -> StructType:

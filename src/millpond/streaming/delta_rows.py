@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from millpond.delta import AddFile, Snapshot, connect, literal, live_rows_sql
 from millpond.engine.protocol import EmptyInput, Input, ParquetInput
-from millpond.errors.delta import DataFileMissingError
+from millpond.errors.delta import DataFileMissingError, DataFileUnreadableError
 from millpond.errors.streaming import StreamSourceFileUnreadableError
 from millpond.storage import Store
 from millpond.streaming.plain_files import is_plain
@@ -90,7 +90,11 @@ def _write(
         try:
             rows = live_rows_sql(connection, snapshot, files, store=store)
             connection.execute(f"COPY ({rows}) TO {literal(str(path))} (FORMAT parquet)")
-        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+        except (
+            DataFileUnreadableError,
+            duckdb.InvalidInputException,
+            duckdb.ConversionException,
+        ) as error:
             reason = str(error).splitlines()[0].rstrip(".")
             raise StreamSourceFileUnreadableError.from_rows(snapshot.path, reason=reason) from error
     return str(path)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from pyspark.sql.connect import proto
 
+from millpond.delta import Snapshot, write_one_entry_log
 from millpond.engine.connect.messages import empty_relation, schema_json
 from millpond.engine.protocol import (
     DeltaInput,
@@ -29,12 +30,15 @@ class Inputs:
     """Makes relations of inputs.
 
     Sail finds no Delta table below a folder with unusual characters in its name. Such a table is
-    read through a link of a plain name, in a folder of the engine's own.
+    read through a link of a plain name, in a folder of the engine's own. It fails over a version
+    before the newest checkpoint, and over a checkpoint that is damaged or was written since the
+    version was chosen; so a version that is known is read from a log of its own.
     """
 
     def __init__(self) -> None:
         self._folder: Path | None = None
         self._links: dict[str, str] = {}
+        self._versions: dict[tuple[Any, ...], str] = {}
         self._lock = threading.Lock()
 
     def relation(self, source: Input) -> Any:
@@ -56,6 +60,7 @@ class Inputs:
     def close(self) -> None:
         with self._lock:
             self._links.clear()
+            self._versions.clear()
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder = None
@@ -64,6 +69,9 @@ class Inputs:
         relation = proto.Relation()
         reader = relation.read.data_source
         reader.format = "delta"
+        if source.snapshot is not None and source.snapshot.version == source.version:
+            reader.paths.append(self._version_alone(source.snapshot))
+            return relation
         reader.paths.append(self._plain_path(str(Path(source.path).absolute())))
         if source.version is not None:
             reader.options["versionAsOf"] = str(source.version)
@@ -74,12 +82,26 @@ class Inputs:
             return path
         with self._lock:
             if path not in self._links:
-                if self._folder is None:
-                    self._folder = new_scratch_folder("tables")
-                link = self._folder.resolve() / f"table{len(self._links)}"
+                link = self._own_folder() / f"table{len(self._links)}"
                 link.symlink_to(path, target_is_directory=True)
                 self._links[path] = str(link)
             return self._links[path]
+
+    def _version_alone(self, snapshot: Snapshot) -> str:
+        """A table with the rows of a snapshot, in a folder of the engine's own."""
+        version = (str(snapshot.path), snapshot.version, snapshot.entry_identity)
+        with self._lock:
+            if version not in self._versions:
+                folder = self._own_folder() / f"version{len(self._versions)}"
+                folder.mkdir()
+                write_one_entry_log(snapshot, folder)
+                self._versions[version] = str(folder)
+            return self._versions[version]
+
+    def _own_folder(self) -> Path:
+        if self._folder is None:
+            self._folder = new_scratch_folder("tables")
+        return self._folder.resolve()
 
 
 def parquet_relation(source: ParquetInput) -> Any:

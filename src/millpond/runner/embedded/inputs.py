@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from millpond.delta import Table
+from millpond.delta import Table, check_data_files
 from millpond.engine.protocol import DeltaInput, Input, TableRead
 from millpond.graph import (
     LocalSource,
@@ -109,11 +109,16 @@ def table_input(path: Path, read: TableRead, *, folder: Path, store: Store) -> I
         read: The read.
         folder: For files that have to be written for it.
         store: For reading the table's log.
+
+    Raises:
+        DataFileMissingError: A file of it is gone.
+        DataFileUnreadableError: A file of it is damaged.
     """
     asked = read.options.get("versionasof", "")
     table = Table(path, store)
     snapshot = table.snapshot_at(int(asked)) if asked.isdecimal() else table.snapshot()
     if not snapshot.has_misleading_bounds:
-        return DeltaInput(str(path), snapshot.version)
+        check_data_files(snapshot)
+        return DeltaInput.of(snapshot)
     files = tuple(snapshot.files.values())
     return rows_input(snapshot, [files], folder=folder / uuid.uuid4().hex, store=store)
