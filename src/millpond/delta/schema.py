@@ -30,6 +30,8 @@ from millpond.errors.delta import (
     UnsupportedDeltaTypeError,
 )
 
+# A decimal has so many at most.
+MAX_DIGITS = 38
 _DUCKDB_TYPES = {
     "boolean": "BOOLEAN",
     "byte": "TINYINT",
@@ -87,6 +89,8 @@ def duckdb_type(data_type: DataType, *, column: str = "") -> str:
         UnsupportedDeltaTypeError: No Delta table can store the type, or millpond can't.
     """
     if isinstance(data_type, DecimalType):
+        if invalid_decimal(data_type) is not None:
+            raise UnsupportedDeltaTypeError.of_decimal(column, data_type.simpleString())
         return f"DECIMAL({data_type.precision},{data_type.scale})"
     if isinstance(data_type, ArrayType):
         return duckdb_type(data_type.elementType, column=column) + "[]"
@@ -103,6 +107,28 @@ def duckdb_type(data_type: DataType, *, column: str = "") -> str:
         return _DUCKDB_TYPES[data_type.typeName()]
     except KeyError:
         raise UnsupportedDeltaTypeError.of_column(column, data_type.simpleString()) from None
+
+
+def invalid_decimal(data_type: DataType) -> DecimalType | None:
+    """The first decimal in a type that has too many digits, or more behind the point than at all.
+
+    >>> from pyspark.sql.types import ArrayType, DecimalType
+    >>> invalid_decimal(ArrayType(DecimalType(5, 7)))
+    DecimalType(5,7)
+    """
+    if isinstance(data_type, ArrayType):
+        return invalid_decimal(data_type.elementType)
+    if isinstance(data_type, MapType):
+        return invalid_decimal(data_type.keyType) or invalid_decimal(data_type.valueType)
+    if isinstance(data_type, StructType):
+        found = (invalid_decimal(field.dataType) for field in data_type.fields)
+        return next(filter(None, found), None)
+    if not isinstance(data_type, DecimalType):
+        return None
+    is_valid = (
+        1 <= data_type.precision <= MAX_DIGITS and 0 <= data_type.scale <= data_type.precision
+    )
+    return None if is_valid else data_type
 
 
 def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
@@ -237,7 +263,7 @@ def _wider_decimal(current: DataType, new: DataType) -> DataType | None:
     shapes = [shape for shape in both if shape is not None]
     scale = max(scale for _, scale in shapes)
     precision = max(digits - own_scale for digits, own_scale in shapes) + scale
-    return DecimalType(precision, scale) if precision <= 38 else None
+    return DecimalType(precision, scale) if precision <= MAX_DIGITS else None
 
 
 def _as_decimal(data_type: DataType) -> tuple[int, int] | None:

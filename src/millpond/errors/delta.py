@@ -5,6 +5,8 @@ from typing import Self
 
 from millpond.errors.base import MillpondError
 
+DECIMAL_HINT = "a DECIMAL has 1 to 38 digits, and not more behind the point than there are"
+
 
 class DeltaTableNotFoundError(MillpondError, FileNotFoundError):
     """There is no Delta table in a folder."""
@@ -167,6 +169,13 @@ class UnsupportedDeltaTypeError(MillpondError, TypeError):
         return cls(
             f"Column {column!r} has the type {type_name}, which millpond can't store in a table.",
             hint="cast the column to another type in the query",
+        )
+
+    @classmethod
+    def of_decimal(cls, column: str, type_name: str) -> Self:
+        return cls(
+            f"Column {column!r} has the type {type_name}, which millpond can't store in a table.",
+            hint=DECIMAL_HINT,
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from millpond.errors.base import MillpondError, SourceLocation
+from millpond.errors.delta import DECIMAL_HINT
 from millpond.errors.suggestion import did_you_mean, did_you_mean_table
 
 
@@ -283,6 +284,15 @@ class UnsupportedColumnTypeError(MillpondError, TypeError):
             "hold.",
             where=where,
             hint=f"CAST({column} AS ..) to a type that can be stored, or leave the column out",
+        )
+
+    @classmethod
+    def from_decimal(cls, flow: str, column: str, *, type_text: str, where: SourceLocation) -> Self:
+        return cls(
+            f"Flow {flow} gives column {column} of type {type_text}, which no Delta table can "
+            "hold.",
+            where=where,
+            hint=DECIMAL_HINT,
         )
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import ColumnDefinition, Dataset, DatasetKind, Flow
 from millpond.delta import FILE_COLUMN, ROW_COLUMN, widen_schema
+from millpond.delta.schema import invalid_decimal
 from millpond.engine.protocol import Engine
 from millpond.errors import MillpondError
+from millpond.errors.delta import DECIMAL_HINT
 from millpond.errors.graph import (
     DeclaredSchemaMismatchError,
     FlowSchemaConflictError,
@@ -61,6 +63,14 @@ def declared_schema(dataset: Dataset, engine: Engine) -> StructType | None:
     if declared is None:
         return None
     if isinstance(declared, StructType):
+        decimal = invalid_decimal(declared)
+        if decimal is not None:
+            raise DeclaredSchemaMismatchError.from_text(
+                str(dataset.name),
+                decimal.simpleString(),
+                reason=DECIMAL_HINT,
+                where=dataset.location,
+            )
         return _with_nullable_parts(declared)
     if isinstance(declared, str):
         return _with_nullable_parts(_parsed(dataset, declared, engine))
@@ -110,6 +120,11 @@ def check_query(flow: Flow, schema: StructType) -> None:
                 field.name,
                 type_text=field.dataType.simpleString(),
                 where=flow.location,
+            )
+        decimal = invalid_decimal(field.dataType)
+        if decimal is not None:
+            raise UnsupportedColumnTypeError.from_decimal(
+                flow.name, field.name, type_text=decimal.simpleString(), where=flow.location
             )
 
 

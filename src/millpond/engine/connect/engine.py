@@ -26,6 +26,7 @@ from millpond.engine.protocol import (
     TableRead,
 )
 from millpond.errors import MillpondError, SourceLocation
+from millpond.errors.delta import DECIMAL_HINT
 from millpond.errors.engine import (
     InvalidSequenceError,
     QueryAnalysisError,
@@ -254,6 +255,7 @@ class ConnectEngine(ABC):
         from pyspark.errors import PySparkException
         from pyspark.sql.types import StructType
 
+        from millpond.delta.schema import invalid_decimal
         from millpond.engine.connect.answers import message_of
 
         subject = f"The schema {text!r}"
@@ -266,6 +268,14 @@ class ConnectEngine(ABC):
         if not isinstance(found, StructType):
             raise QueryAnalysisError.of(
                 "it is a type, not a list of columns", subject=subject, where=None, detail=""
+            )
+        decimal = invalid_decimal(found)
+        if decimal is not None:
+            raise QueryAnalysisError.of(
+                f"{decimal.simpleString()} is no type; {DECIMAL_HINT}",
+                subject=subject,
+                where=None,
+                detail="",
             )
         return found
 
