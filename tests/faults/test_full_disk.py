@@ -44,7 +44,7 @@ def test_a_disk_that_is_full_from_the_start_is_told_of_at_once(tmp_path):
     assert str(subject.storage) in ended.err
 
 
-def test_a_full_folder_for_temporary_files_costs_an_update_and_no_row(tmp_path, draw):
+def test_a_full_folder_for_temporary_files_costs_an_update_and_no_row(tmp_path, draw, warm):
     """Where there is no way to fill one, it is a folder that is not there."""
     subject = Subject.made(tmp_path / "pipeline", draw.randrange(2**32))
     subject.deliver(2)
@@ -57,5 +57,4 @@ def test_a_full_folder_for_temporary_files_costs_an_update_and_no_row(tmp_path, 
             disk.leave(draw.randrange(40_000))
         ended = subject.run(environment={"TMPDIR": str(temporary if disk else tmp_path / "gone")})
         assert error_classes(ended) <= TOLD | {"ENGINE_START_FAILED"}
-    subject.inside = ()
-    subject.complete()
+    subject.check_complete(warm.run(subject.folder.root))

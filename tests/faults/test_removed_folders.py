@@ -15,7 +15,7 @@ import pytest
 from tests.faults.messages import error_classes
 from tests.faults.subject import Subject
 
-REMOVALS = int(os.environ.get("MILLPOND_REMOVED_FOLDERS", "2"))
+REMOVALS = int(os.environ.get("MILLPOND_REMOVED_FOLDERS", "1"))
 FOLDERS = {
     "storage": "",
     "a table": "tables/main/sales/silver",
