@@ -393,6 +393,22 @@ def test_lines_end_in_each_usual_way(reader: Reader, text: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('a,b\n1,"x\r\ny"\n2,"p\rq"\n3,"l\nm"\n', ["x\r\ny", "p\rq", "l\nm"]),
+        ('a,b\r\n1,"x\r\ny"\r\n2,"p\rq"\n3,"l\nm"\r\n', ["x\ny", "p\rq", "l\nm"]),
+        ('a,b\r1,"p\rq"\r2,"l\nm"\r', ["p\nq", "l\nm"]),
+        ("a,b\n1,x\r\n2,y\n", ["x\r", "y"]),
+    ],
+)
+def test_ends_of_lines_within_quotes_are_kept_but_the_files_own(
+    reader: Reader, text: str, values: list[str]
+) -> None:
+    found = reader.values(text, options={"multiLine": "true"})
+    assert [value for _, value in found] == values
+
+
 def test_bytes_that_are_no_utf_8_become_replacement_characters(reader: Reader) -> None:
     assert reader.values(b"a,b\n\xff\xfe,1\n") == [("\ufffd\ufffd", "1")]
 

@@ -53,7 +53,7 @@ class _Lines:
 
     def __init__(self, file: LocalFile, options: CsvOptions) -> None:
         self._file = file
-        self._lines = lines_of(file, options.line_separator)
+        self._lines = _lines_of(file, options)
         self._options = options
         self._again: deque[str] = deque()
         self._line = 0
@@ -89,12 +89,17 @@ class _Lines:
 
 def first_lines(file: LocalFile, rows: int, options: CsvOptions) -> Iterator[str]:
     """The lines of a file up to one of so many that rows may begin in, all of them."""
-    for line, text in enumerate(lines_of(file, options.line_separator), start=1):
+    for line, text in enumerate(_lines_of(file, options), start=1):
         yield text
         if line > options.skip_rows and not _is_nothing(text, options):
             rows -= 1
             if not rows:
                 return
+
+
+def _lines_of(file: LocalFile, options: CsvOptions) -> Iterator[str]:
+    # Where values go on in the next line, other ends of lines than the file's are a part of them.
+    return lines_of(file, options.line_separator, like_first=options.multi_line)
 
 
 def _is_nothing(text: str, options: CsvOptions) -> bool:

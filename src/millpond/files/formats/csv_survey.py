@@ -103,6 +103,7 @@ class _Scan:
 
     def __init__(self, options: CsvOptions, *, counts_values: bool) -> None:
         separator = re.escape(options.separator.encode())
+        self._multi_line = options.multi_line
         self._quote = options.quote.encode()
         self._escape = b"" if options.escape == options.quote else options.escape.encode()
         # DuckDB takes no notice of a separator at the end of a line whose values are all there, nor
@@ -121,7 +122,7 @@ class _Scan:
     def facts(self, path: Path) -> tuple[bool, bool]:
         """Whether a file has quotes, and whether DuckDB may be tried on it."""
         room = self._room
-        has_quotes = has_spaces = False
+        has_quotes = has_spaces = has_returns = has_feeds = False
         known = 0
         with path.open("rb") as stream, memoryview(room) as view:
             while read := stream.readinto(view[known : known + _CHUNK_BYTES]):
@@ -130,8 +131,12 @@ class _Scan:
                     has_quotes = room.find(self._quote, known, end) >= 0
                 if self._trimmed and not has_spaces:
                     has_spaces = self._trimmed.search(room, 0, end) is not None
+                if self._multi_line:
+                    has_returns = has_returns or room.find(b"\r", 0, end) >= 0
+                    has_feeds = has_feeds or _has_line_feeds(room, min(known, 1), end)
                 if (
-                    _has_carriage_returns(room, end)
+                    (has_returns and has_feeds)
+                    or _has_carriage_returns(room, end)
                     or _has_long_line(room, end)
                     or (self._open_end and self._open_end.search(room, 0, end))
                     or (has_quotes and (has_spaces or self._is_odd(end)))
@@ -167,6 +172,13 @@ def _has_carriage_returns(room: bytearray, end: int) -> bool:
     if room.find(b"\r", 0, end) < 0:
         return False
     return room.count(b"\r", 0, end) - room.endswith(b"\r", 0, end) != room.count(b"\r\n", 0, end)
+
+
+def _has_line_feeds(room: bytearray, begin: int, end: int) -> bool:
+    """Whether some stand without a carriage return before them."""
+    if room.find(b"\r", begin, end) < 0:
+        return room.find(b"\n", begin, end) >= 0
+    return room.count(b"\n", begin, end) != room.count(b"\r\n", max(begin - 1, 0), end)
 
 
 def _has_long_line(room: bytearray, end: int) -> bool:
