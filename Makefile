@@ -87,8 +87,11 @@ format: $(READY)  ## Format the code and apply the linter's safe fixes.
 
 lock: $(READY)  ## Write requirements/*.txt anew from the *.in beside them.
 	$(BIN)/python -m pip install --quiet pip-tools
-	for name in lock spark audit $(BENCH); do $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
-	  --allow-unsafe --strip-extras --no-header \
+	@# A file that others take as constraints can't have extras; pip needs those of all others.
+	for name in lock spark audit $(BENCH); do \
+	  case $$name in bench-*) extras=--no-strip-extras;; *) extras=--strip-extras;; esac; \
+	  $(BIN)/pip-compile --quiet --upgrade --generate-hashes \
+	  --allow-unsafe $$extras --no-header \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --output-file requirements/$$name.txt requirements/$$name.in || exit 1; done
 

@@ -181,7 +181,7 @@ class OneRun:
             self.folder,
             {"files": self.data.deliveries(kind), "budget_s": self.budget_s},
             expectation=self.data.expectation(kind),
-            timeout_s=self.budget_s * 2 + 600,
+            timeout_s=self.budget_s * 2 + 120,
         )
         grown = folder_bytes(self.folder) - before
         seconds = result["seconds"]
@@ -263,7 +263,8 @@ class Steps:
 
 def _prepare(data: Data, peer: str, steps: Steps, outcomes: dict[str, Outcome]) -> Path:
     kind = PEERS[peer]
-    folder = data.folder / "prepared" / peer
+    # Where it will run, too: some tools keep absolute paths.
+    folder = data.folder / "runs" / peer
     folder.mkdir(parents=True)
     try:
         if kind.vectors is not None and hasattr(kind, "table"):
@@ -275,7 +276,9 @@ def _prepare(data: Data, peer: str, steps: Steps, outcomes: dict[str, Outcome]) 
     except (StepError, UnavailableError) as error:
         outcomes[peer] = Outcome.without_figures(FAILED, str(error))
         print(f"  {kind.label}: {_said(outcomes[peer])}", flush=True)
-    return folder
+    prepared = data.folder / "prepared" / peer
+    prepared.parent.mkdir(exist_ok=True)
+    return folder.rename(prepared)
 
 
 def _copy(source: Path, target: Path, *, links: bool) -> None:
@@ -290,7 +293,7 @@ def _copy(source: Path, target: Path, *, links: bool) -> None:
         else:
             shutil.copyfile(old, new)
 
-    shutil.copytree(source, target, copy_function=copy)
+    shutil.copytree(source, target, copy_function=copy, symlinks=True)
 
 
 def _files_in_order(table: Path) -> tuple[Path, ...]:

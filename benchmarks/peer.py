@@ -109,7 +109,7 @@ class DatabasePeer(Peer):
 
     @property
     def database(self) -> Path:
-        return self.folder / "bench.duckdb"
+        return self.folder / "rows.duckdb"
 
     def reader(self) -> Reader:
         return DatabaseReader(self.database, self.relation, threads=THREADS)

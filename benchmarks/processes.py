@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,12 +61,21 @@ def run(
             code = process.wait(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             is_late = True
-            os.killpg(process.pid, 9)
+            _end(process)
             code = process.wait()
+        except BaseException:
+            _end(process)
+            raise
         finally:
             ended.set()
             watcher.join()
     return Finished(started, code, log.read_text(errors="replace"), peak[0], is_late)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it and all that it has started, which are a group of their own."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def tree_bytes(root: int) -> int:

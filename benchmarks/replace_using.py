@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -33,6 +34,8 @@ from benchmarks.suites import DEFAULT, SUITES, Suite
 def main() -> int:
     given = parse_arguments()
     results: Path = given.results
+    # So that ending this ends what it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if not given.page_only:
         pin_to_processors()
         results.mkdir(parents=True, exist_ok=True)

@@ -47,7 +47,11 @@ class MergeKey(DatabasePeer):
         import dlt
 
         resource = dlt.resource(
-            rows, name="t", write_disposition=disposition, merge_key="k", columns={"k": {}}
+            rows,
+            name="t",
+            write_disposition=disposition,
+            merge_key="k",
+            columns={"k": {"nullable": True}},
         )
         self._pipeline.run(resource).raise_on_failed_jobs()
 

@@ -16,9 +16,10 @@ class Merge(DeltaPeer):
         from pysail.spark import SparkConnectServer
         from pyspark.sql import SparkSession
 
-        server = SparkConnectServer()
-        server.start(background=True)
-        _, port = server.listening_address
+        # It runs for as long as something holds it.
+        self._server = SparkConnectServer()
+        self._server.start(background=True)
+        _, port = self._server.listening_address
         self._spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
         self._spark.sql(f"CREATE TABLE t USING delta LOCATION '{self.table}'")
 
@@ -32,3 +33,4 @@ class Merge(DeltaPeer):
 
     def close(self) -> None:
         self._spark.stop()
+        self._server.stop()
