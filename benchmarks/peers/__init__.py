@@ -9,9 +9,11 @@ from benchmarks.peers import (
     delta_rs,
     dlt,
     duckdb,
+    duckrun,
     millpond,
     polars,
     sail,
+    sqlmesh,
 )
 
 PEERS: dict[str, type[Peer]] = {
@@ -28,4 +30,6 @@ PEERS: dict[str, type[Peer]] = {
     "chdb": chdb.ReplacingMergeTree,
     "dlt": dlt.MergeKey,
     "dbt": dbt.DeleteInsert,
+    "sqlmesh": sqlmesh.ByPartition,
+    "duckrun": duckrun.DeleteInsert,
 }

@@ -48,16 +48,28 @@ class DeleteInsert(DatabasePeer):
             self.apply(number, file)
 
     def open(self) -> None:
-        from dbt.cli.main import dbtRunner
-
         text = PROFILE.format(database=self.database, threads=THREADS)
         (self.folder / "profiles.yml").write_text(text)
-        os.environ["DBT_LOG_LEVEL"] = "error"
-        self._dbt = dbtRunner()
+        self._dbt = Runner(self.folder)
 
     def apply(self, number: int, batch: Path) -> None:  # noqa: ARG002 - it knows no numbers
-        words = ["run", "--quiet", "--project-dir", str(self.folder)]
-        words += ["--profiles-dir", str(self.folder), "--vars", json.dumps({"batch": str(batch)})]
-        result = self._dbt.invoke(words)
+        self._dbt.run(batch)
+
+
+class Runner:
+    """dbt in this process, and a project that it runs with the path of a batch."""
+
+    def __init__(self, folder: Path) -> None:
+        os.environ["DBT_LOG_LEVEL"] = "error"
+        from dbt.cli.main import dbtRunner
+
+        self._folder = folder
+        self._runner = dbtRunner()
+
+    def run(self, batch: Path) -> None:
+        words = ["run", "--quiet", "--project-dir", str(self._folder)]
+        words += ["--profiles-dir", str(self._folder), "--vars", json.dumps({"batch": str(batch)})]
+        result = self._runner.invoke(words)
         if not result.success:
-            raise RuntimeError(str(result.exception or result.result))
+            results = getattr(result.result, "results", None) or [None]
+            raise RuntimeError(str(result.exception or getattr(results[0], "message", "failed")))
