@@ -421,6 +421,20 @@ class TestLeniency:
         refused = read("json", path, "v VARCHAR", **{option: "false"})
         assert refused.rescued == [{"_corrupt_record": text}]
 
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            ('{"x": 1.5}\n{"x": NaN}', "x:double"),
+            ('{"x": [1, -Infinity]}', "x:array<double>"),
+            ('{"x": {"y": +INF}}\n{"x": {"y": 7}}', "x:struct<y:double>"),
+            ('{"x": NaN}\n{"x": 12345678901234567890}', "x:double"),
+            ('{"x": NaN}\n{"x": "word"}', "x:string"),
+            ('{"x": NaN, "y": "NaN"}', "x:double,y:string"),
+        ],
+    )
+    def test_numbers_that_are_none_are_doubles(self, write, text, found):
+        assert read("json", write(text)).schema == found
+
     def test_options_must_be_true_or_false(self, write):
         with pytest.raises(InvalidFormatOptionError, match="multiLine"):
             read("json", write("{}"), "a BIGINT", multiLine="yes")

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 from millpond.files.formats.base import LocalFile, Selection
 from millpond.files.formats.casts import cast_sql
 from millpond.files.formats.json_found import TIMESTAMP, inferred_schema, texts_within
-from millpond.files.formats.json_numbers import note_numbers
+from millpond.files.formats.json_numbers import note_numbers, note_words
 from millpond.files.formats.json_options import JsonOptions, json_options
 from millpond.files.formats.json_records import Records, find_records
 from millpond.files.formats.json_select import JsonSelect
@@ -56,6 +56,7 @@ class JsonFormat:
             _find_timestamps(records, given, connection)
         if options.infer_types and not given.primitives_as_string:
             note_numbers(records, given, connection)
+            note_words(records, connection)
         schema = inferred_schema(records.found, given, types=options.infer_types)
         if _wants_corrupt_column(records, options) and given.corrupt_column not in schema.names:
             schema = StructType([StructField(given.corrupt_column, StringType()), *schema.fields])
@@ -119,6 +120,7 @@ def _new_columns(
     new = _beyond(records, columns, given, options)
     if new.fields and options.infer_types and options.evolution in STOPPING:
         note_numbers(records, given, connection)
+        note_words(records, connection)
         new = _beyond(records, columns, given, options)
     return new
 

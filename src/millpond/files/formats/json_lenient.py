@@ -37,6 +37,12 @@ class Raw(str):
     __slots__ = ()
 
 
+class Word(str):
+    """What stands in place of a number that is none, or is infinite."""
+
+    __slots__ = ()
+
+
 _COMMA, _COLON = Raw(","), Raw(":")
 
 
@@ -49,12 +55,14 @@ class Record:
         repeated: The other values of such keys.
         is_standard: Whether the text is plain JSON that any reader takes the same way.
         is_damaged: Whether characters are in it that are none, and were replaced.
+        has_words: Whether a `Word` is in it.
     """
 
     value: Any
     repeated: dict[str, Any] = field(default_factory=dict)
     is_standard: bool = True
     is_damaged: bool = False
+    has_words: bool = False
 
 
 def read_record(text: str, lenient: frozenset[str]) -> Record:
@@ -93,7 +101,8 @@ def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
         record.is_standard = False
         if "allownonnumericnumbers" not in lenient:
             raise ValueError(f"{name} is no number")
-        return name
+        record.has_words = True
+        return Word(name)
 
     return json.loads(
         text,
@@ -125,10 +134,10 @@ def _strict_token(kind: str, text: str, lenient: frozenset[str]) -> str:  # noqa
     if kind == "number" and "allownumericleadingzeros" in lenient:
         return re.sub(r"^(-?)0+(?=[0-9])", r"\1", text)
     if kind == "infinity" and "allownonnumericnumbers" in lenient:
-        return '"-Infinity"' if text.startswith("-") else '"Infinity"'
+        return "-Infinity" if text.startswith("-") else "Infinity"
     if kind == "word" and text not in _WORDS:
         if text in {"NaN", "Infinity", "INF"} and "allownonnumericnumbers" in lenient:
-            return '"NaN"' if text == "NaN" else '"Infinity"'
+            return "NaN" if text == "NaN" else "Infinity"
         if "allowunquotedfieldnames" in lenient:
             return json.dumps(text)
     if kind in {"single", "comment", "infinity"}:

@@ -16,7 +16,7 @@ from millpond.files.formats.file_sql import file_index_sql, paths_sql
 from millpond.files.formats.json_found import Found
 from millpond.files.formats.json_lenient import MAX_DEPTH, depth_of
 from millpond.files.formats.json_options import JsonOptions
-from millpond.files.formats.json_rewriting import MAX_RECORD_BYTES, REST_KEY, Rewriting
+from millpond.files.formats.json_rewriting import MAX_RECORD_BYTES, REST_KEY, Place, Rewriting
 from millpond.files.options import ParseMode
 
 if TYPE_CHECKING:
@@ -58,12 +58,14 @@ class Records:
         found: What all of them hold.
         has_extreme_numbers: Whether some may be beyond what DuckDB's types hold.
         has_rest: Whether some have what could not be read, under `REST_KEY`.
+        words: The places where numbers were that are none, or infinite; they are texts now.
     """
 
     sources: list[Source]
     found: Found = field(default_factory=Found)
     has_extreme_numbers: bool = False
     has_rest: bool = False
+    words: frozenset[Place] = frozenset()
 
     def sql(self) -> str:
         """A SELECT of the records as `json`, and of `FILE_INDEX`."""
@@ -131,8 +133,8 @@ def find_records(
         unfit = survey.unfit(sources)
     else:
         unfit = set(range(len(files)))
+    rewriting = Rewriting(options, mode)
     if unfit:
-        rewriting = Rewriting(options, mode)
         for index in sorted(unfit):
             target = folder / f"{uuid.uuid4().hex}.json"
             rewriting.write(files[index], target)
@@ -144,6 +146,7 @@ def find_records(
         survey.found,
         has_extreme_numbers=survey.has_extreme_numbers,
         has_rest=survey.found.fields.pop(REST_KEY, None) is not None,
+        words=frozenset(rewriting.words),
     )
 
 

@@ -10,7 +10,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +18,7 @@ from millpond.errors.file_formats import FileUnreadableError, MalformedRecordErr
 from millpond.files.formats.base import LocalFile
 from millpond.files.formats.json_lenient import (
     Record,
+    Word,
     read_record,
     written,
 )
@@ -32,16 +33,24 @@ MAX_VALUE_BYTES = 64 << 20
 # What could not be read of a record, as an object.
 REST_KEY = "__millpond_rescued"
 
+# The keys of objects, one within the other, and `None` for the items of an array.
+Place = tuple[str | None, ...]
+
 _CHUNK_BYTES = 1 << 20
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
 
 
 @dataclass(frozen=True)
 class Rewriting:
-    """How files are written anew."""
+    """How files are written anew.
+
+    Attributes:
+        words: The places where `Word`s were; `None` stands for the items of an array.
+    """
 
     options: JsonOptions
     mode: ParseMode
+    words: set[Place] = field(default_factory=set)
 
     def write(self, file: LocalFile, target: Path) -> None:
         """Write the records of a file, one a line.
@@ -80,6 +89,8 @@ class Rewriting:
                 yield _one_line(text)
                 return
             for value in records:
+                if record.has_words:
+                    self.words.update(_places_of_words(value))
                 yield _record_line(value, record, raw, is_damaged=is_damaged)
             return
         if self.mode is ParseMode.FAIL_FAST:
@@ -98,6 +109,18 @@ def _record_line(value: dict[str, Any], record: Record, raw: bytes, *, is_damage
     if members == "{}":
         return line
     return f'{line[:-1]}{"," if value else ""}"{REST_KEY}":{members}}}'
+
+
+def _places_of_words(record: Any) -> Iterator[Place]:
+    waiting: list[tuple[Place, Any]] = [((), record)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, Word):
+            yield place
+        elif isinstance(value, dict):
+            waiting.extend(((*place, key), inner) for key, inner in value.items())
+        elif isinstance(value, list):
+            waiting.extend(((*place, None), inner) for inner in value)
 
 
 def _objects(value: Any) -> list[Any]:
