@@ -27,6 +27,8 @@ def python_of(name: str) -> Path:
     """
     if not name:
         return Path(sys.executable)
+    if name == "spark":
+        return _spark()
     requirements = ROOT / "requirements" / f"bench-{name}.txt"
     folder = FOLDER / name
     python, ready = folder / "bin" / "python", folder / ".ready"
@@ -41,6 +43,14 @@ def python_of(name: str) -> Path:
     _must([*pip, "--require-hashes", "-r", str(requirements)])
     ready.write_text(locked)
     return python
+
+
+def _spark() -> Path:
+    """Spark has a target of its own, since it needs Maven's jars as well."""
+    folder = ROOT / ".build" / "spark"
+    if not (folder / "venv" / ".ready").exists() or not (folder / "jars" / ".ready").exists():
+        raise UnavailableError("is not there: run `make spark-ready`")
+    return folder / "venv" / "bin" / "python"
 
 
 def _must(command: list[str]) -> None:

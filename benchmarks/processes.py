@@ -52,7 +52,7 @@ def run(
 
         def look() -> None:
             while not ended.wait(SAMPLE_S):
-                peak[0] = max(peak[0], tree_bytes(process.pid))
+                peak[0] = max(peak[0], memory_bytes(process.pid))
 
         watcher = threading.Thread(target=look, daemon=True)
         watcher.start()
@@ -78,18 +78,39 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def tree_bytes(root: int) -> int:
+def written_bytes(root: int) -> int | None:
+    """What a process and all below it sent to disks, those that it waited for among them."""
+    if not Path("/proc/self/io").exists():
+        return None
+    total = 0
+    for process in tree(root):
+        with suppress(OSError):
+            lines = Path(f"/proc/{process}/io").read_text().splitlines()
+            total += sum(int(li.split()[1]) for li in lines if li.startswith("write_bytes:"))
+    return total
+
+
+def memory_bytes(root: int) -> int:
     """The memory in use of a process and all below it; 0 where `/proc` does not say."""
-    total, waiting = 0, [root]
+    total = 0
+    for process in tree(root):
+        with suppress(OSError, IndexError):
+            pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+            total += pages * resource.getpagesize()
+    return total
+
+
+def tree(root: int) -> list[int]:
+    """A process and all below it, as far as `/proc` says."""
+    found, waiting = [], [root]
     while waiting:
         process = waiting.pop()
+        found.append(process)
         try:
-            pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
             threads = list(Path(f"/proc/{process}/task").iterdir())
-            total += pages * resource.getpagesize()
             for thread in threads:
                 children = (thread / "children").read_text()
                 waiting.extend(map(int, children.split()))
-        except (OSError, IndexError):
+        except OSError:
             continue  # It ended while it was looked at, or this is no Linux.
-    return total
+    return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.peer import Peer
 from benchmarks.peers import PEERS
+from benchmarks.processes import written_bytes
 
 
 def main() -> int:
@@ -51,7 +53,7 @@ def batches(peer: Peer, *, files: list[list[Any]], budget_s: float) -> Any:
     """
     peer.open()
     ready = time.time()
-    written = bytes_written()
+    written = written_bytes(os.getpid())
     seconds: list[float] = []
     last = None
     for number, file in files:
@@ -66,12 +68,14 @@ def batches(peer: Peer, *, files: list[list[Any]], budget_s: float) -> Any:
         last = number
         if time.time() - ready > budget_s:
             break
+    # What a tool started may be gone after it is closed, and closing it may write.
+    before = written_bytes(os.getpid()) or 0
     peer.close()
-    after = bytes_written()
+    after = written_bytes(os.getpid())
     return {
         "seconds": seconds,
         "ready": ready,
-        "written": None if written is None or after is None else after - written,
+        "written": None if written is None or after is None else max(before, after) - written,
         "peak": own_peak(),
     }
 
@@ -114,15 +118,6 @@ STEPS = {
     "export": export,
     "vacuum": vacuum,
 }
-
-
-def bytes_written() -> int | None:
-    """What this process, and those that it has waited for, sent to disks; Linux knows."""
-    counters = Path("/proc/self/io")
-    if not counters.exists():
-        return None
-    (line,) = [li for li in counters.read_text().splitlines() if li.startswith("write_bytes:")]
-    return int(line.split()[1])
 
 
 def own_peak() -> int:

@@ -13,6 +13,7 @@ from benchmarks.peers import (
     millpond,
     polars,
     sail,
+    spark,
     sqlmesh,
 )
 
@@ -32,4 +33,6 @@ PEERS: dict[str, type[Peer]] = {
     "dbt": dbt.DeleteInsert,
     "sqlmesh": sqlmesh.ByPartition,
     "duckrun": duckrun.DeleteInsert,
+    "spark-merge": spark.Merge,
+    "spark-replace-on": spark.ReplaceOn,
 }
