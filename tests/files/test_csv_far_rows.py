@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from millpond.errors.file_formats import MalformedRowError
 from millpond.files.columns import FileColumns
 from millpond.files.formats import csv
+from millpond.files.formats.base import Selection
 from millpond.files.options import FileOptions
 from millpond.files.reading import FilesRead, read_files
 from millpond.files.stores import stat
@@ -173,3 +177,20 @@ def test_values_are_trimmed_beside_values_with_quotes(tmp_path):
     found = read("csv", paths, "a VARCHAR, b VARCHAR", header="true", **trims)
     assert {"a": "x", "b": "y"} in found.rows
     assert {"a": "1", "b": "z"} in found.rows
+
+
+def test_the_lines_of_rows_behind_many_empty_ones_are_told(tmp_path):
+    (path,) = write(tmp_path, "a,b\n1,1\n" + "\n" * 5000 + "word,1\n")
+    with pytest.raises(MalformedRowError, match="The row in line 5003 of"):
+        read("csv", path, "a INT, b INT", mode="FAILFAST", rescues=False, header="true")
+
+
+def test_files_that_duckdb_has_no_way_to_read_are_read_otherwise():
+    def take(selection):
+        return duckdb.connect().execute(selection.sql).fetchall()
+
+    unknown = Selection("CREATE INDEX ON t (a)", struct("a INT"))
+    with pytest.raises(duckdb.NotImplementedException):
+        unknown.taken(take)
+    other = Selection("SELECT 1", struct("a INT"))
+    assert replace(unknown, otherwise=lambda: other).taken(take) == [(1,)]

@@ -48,9 +48,9 @@ class Selection:
             index of the row's file among those given, a BIGINT. It is run once.
         new_columns: The columns that the files hold and that were not asked for, with the types
             that inference gives them.
-        otherwise: How to read if the SQL fails with `duckdb.InvalidInputException`, where that may
-            be no fault of the files. A format may hope that they are regular, and look at them
-            closely only if they are not.
+        otherwise: How to read if the SQL fails with one of `irregular()`, where that may be no
+            fault of the files. A format may hope that they are regular, and look at them closely
+            only if they are not.
     """
 
     sql: str
@@ -59,14 +59,19 @@ class Selection:
 
     def taken(self, take: Callable[[Selection], T]) -> T:
         """What `take` makes of the rows, by whichever SQL does not fail."""
-        import duckdb
-
         try:
             return take(self)
-        except duckdb.InvalidInputException:
+        except irregular():
             if self.otherwise is None:
                 raise
         return take(self.otherwise())
+
+
+def irregular() -> tuple[type[Exception], ...]:
+    """What DuckDB raises for files that its readers are not made for, such as long empty ones."""
+    import duckdb
+
+    return duckdb.InvalidInputException, duckdb.NotImplementedException
 
 
 class Format(Protocol):

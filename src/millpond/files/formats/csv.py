@@ -15,7 +15,7 @@ from millpond.errors.file_formats import (
     MalformedRowError,
     UnsupportedColumnTypeError,
 )
-from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
+from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection, irregular
 from millpond.files.formats.csv_columns import TypedTable, Wanted
 from millpond.files.formats.csv_inference import column_names, column_types
 from millpond.files.formats.csv_options import CsvOptions, csv_options
@@ -70,8 +70,6 @@ class CsvFormat:
         folder: Path,
     ) -> Selection:
         """How to read some files with given columns; see `Format.select`."""
-        import duckdb
-
         csv = csv_options(options)
         wanted = Wanted(columns, options.rescued_column is not None, options.mode, csv)
         _check_types(wanted)
@@ -108,7 +106,7 @@ class CsvFormat:
 
         try:
             return replace(selected(untried), otherwise=tried)
-        except duckdb.InvalidInputException:
+        except irregular():
             return tried()
 
 

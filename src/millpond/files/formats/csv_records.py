@@ -60,7 +60,7 @@ class _Lines:
         self.end = line_end(options)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        while (text := self._next()) is not None:
+        while (text := self._next_filled()) is not None:
             if self._line > self._options.skip_rows and not _is_nothing(text, self._options):
                 yield self._line, text
 
@@ -79,6 +79,16 @@ class _Lines:
     def give_back(self, lines: list[str]) -> None:
         self._again.extendleft(reversed(lines))
         self._line -= len(lines)
+
+    def _next_filled(self) -> str | None:
+        """The next line that is not empty. Of those there may be millions."""
+        if self._again:
+            return self._next()
+        for number, text in enumerate(self._lines, start=self._line + 1):
+            if text:
+                self._line = number
+                return text
+        return None
 
     def _next(self) -> str | None:
         text = self._again.popleft() if self._again else next(self._lines, None)

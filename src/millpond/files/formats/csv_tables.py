@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.delta.schema import literal
-from millpond.files.formats.base import FILE_INDEX
+from millpond.files.formats.base import FILE_INDEX, irregular
 from millpond.files.formats.csv_options import CsvOptions
 from millpond.files.formats.csv_records import records
 from millpond.files.formats.csv_survey import CsvFile, unnamed
@@ -124,13 +124,11 @@ def _is_readable(
     connection: DuckDBPyConnection,
 ) -> bool:
     """Whether DuckDB reads all rows, and as Spark does."""
-    import duckdb
-
     table = _read_by_duckdb(files, options)
     counts = ", ".join(f"count(c{position})" for position in range(table.width))
     try:
         connection.execute(f"SELECT {counts} FROM ({table.sql})").fetchall()
-    except duckdb.InvalidInputException:
+    except irregular():
         return False
     return True
 

@@ -48,11 +48,12 @@ def _first_end(file: LocalFile) -> str:
 
 def _by_newlines(file: LocalFile, text: io.TextIOBase, end: str) -> Iterator[str]:
     line = 0
+    length = len(end)
     while row := text.readline(MAX_ROW_CHARACTERS):
         line += 1
         if len(row) == MAX_ROW_CHARACTERS:
             raise _too_long(file, line)
-        yield row.removesuffix(end).removesuffix("\n")
+        yield row[:-length] if row.endswith(end) else row.removesuffix("\n")
 
 
 def _by_separator(file: LocalFile, text: io.TextIOBase, separator: str) -> Iterator[str]:
