@@ -24,7 +24,7 @@ def write_page(page: Path, results: Path, python_of: Callable[[str], Path]) -> N
     images = page.parent / "images"
     parts = [_conditions(found), "## Goals", goal_table(found), "## Suites"]
     for name, one in found.items():
-        parts.append(markdown(one))
+        parts += [markdown(one), verdict(one)]
         plot = draw(one, images / f"bench-{name.lower()}.svg", python_of)
         parts.append(plot)
     parts += ["## How each tool replaces rows", _ways(found)]
@@ -55,6 +55,19 @@ def _conditions(found: dict[str, dict[str, Any]]) -> str:
     return (
         f"Measured on {'; '.join(machines)}. The load of the machine, before and after each suite, "
         f"was between {min(loads)} and {max(loads)}; the benchmark itself adds 1 to 2."
+    )
+
+
+def verdict(one: dict[str, Any]) -> str:
+    """Who gave the rows of the rule and who did not; nothing where all did."""
+    by_state: dict[str, list[str]] = {}
+    for peer, outcome in one["peers"].items():
+        by_state.setdefault(outcome["state"], []).append(PEERS[peer].label)
+    if set(by_state) <= {"ok"}:
+        return ""
+    words = {"ok": "Right", "wrong": "Wrong", "failed": "Failed"}
+    return " ".join(
+        f"**{words[state]}**: {'; '.join(by_state[state])}." for state in words if state in by_state
     )
 
 

@@ -58,6 +58,15 @@ def test_a_tool_whose_rows_are_wrong_gets_words_and_no_figure(page, peer):
     assert not any(cells[2:])
 
 
+def test_a_page_says_who_was_right_and_who_was_not(page):
+    (line,) = [line for line in page.splitlines() if line.startswith("**Right**")]
+    right, _, others = line.partition("**Wrong**: ")
+    wrong, _, failed = others.partition("**Failed**: ")
+    assert PEERS["millpond"].label in right
+    assert PEERS["duckdb"].label in wrong
+    assert PEERS["dlt"].label in failed
+
+
 def test_a_tool_that_is_not_there_gets_the_line_of_its_error(page):
     assert row_of(page, "dlt")[1].endswith("ModuleNotFoundError: No module named 'dlt'")
 
