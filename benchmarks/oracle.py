@@ -6,6 +6,7 @@ knows nothing of batches, flows or tables.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,7 +55,9 @@ def fetch(duck: duckdb.DuckDBPyConnection, sql: str) -> Fingerprint:
 
 
 def connection() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(config={"preserve_insertion_order": False})
+    """With a place for what does not fit into memory."""
+    spill = tempfile.gettempdir()
+    return duckdb.connect(config={"preserve_insertion_order": False, "temp_directory": spill})
 
 
 def parquet(files: Sequence[Path]) -> str:

@@ -15,6 +15,8 @@ from benchmarks.report import markdown, seconds_of
 from benchmarks.suites import SUITES
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+# With more to do before a run, a machine's times are not the tools' own.
+QUIET_LOAD = 0.7
 DRAWING = Path(__file__).parent / "plot.py"
 
 
@@ -52,10 +54,19 @@ def _conditions(found: dict[str, dict[str, Any]]) -> str:
     loads = [load for one in found.values() for load in (one["load_before"], one["load_after"])]
     if not loads:
         return "Nothing was measured yet."
-    return (
-        f"Measured on {'; '.join(machines)}. The load of the machine, before and after each suite, "
-        f"was between {min(loads)} and {max(loads)}; the benchmark itself adds 1 to 2."
+    measured = (
+        f"Measured on {'; '.join(machines)}. The load of the machine, before the run and after "
+        f"each suite, was between {min(loads)} and {max(loads)}; the benchmark itself adds 1 to 2."
     )
+    sentences = [measured]
+    if max(one["load_before"] for one in found.values()) > QUIET_LOAD:
+        sentences.append(
+            "**The machine had other work to do.** Read from this who is right, what is written "
+            "and what is left, but take no time for final, nor a goal on time for met or missed."
+        )
+    if min(one["scale"] for one in found.values()) < 1:
+        sentences.append("**Not at full size**, which is scale 1, and what goals are set for.")
+    return "\n".join(sentences)
 
 
 def verdict(one: dict[str, Any]) -> str:

@@ -39,8 +39,9 @@ def main() -> int:
     if not given.page_only:
         pin_to_processors()
         results.mkdir(parents=True, exist_ok=True)
+        load = os.getloadavg()[0]
         for name in given.suite or DEFAULT:
-            found = run_suite(name, SUITES[name], given)
+            found = run_suite(name, SUITES[name], given, load_before=load)
             (results / f"{name}.json").write_text(json.dumps(found, indent=1))
             print(markdown(found), flush=True)
     report = given.page or results / "report.md"
@@ -79,14 +80,15 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run_suite(name: str, suite: Suite, given: argparse.Namespace) -> dict[str, Any]:
+def run_suite(
+    name: str, suite: Suite, given: argparse.Namespace, *, load_before: float
+) -> dict[str, Any]:
     """Measure the peers that can enter a suite, and say on what."""
     workload = suite.workload.scaled(given.scale)
     if given.batches:
         workload = replace(workload, batches=min(given.batches, workload.batches))
     peers = [peer for peer in given.peer or PEERS if enters(peer, name, suite)]
     print(f"\n{name}: {workload}", flush=True)
-    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="millpond-bench-", dir=given.folder) as folder:
         data = Data.make(workload, Path(folder))
         steps = Steps(pythons(given))
@@ -102,7 +104,7 @@ def run_suite(name: str, suite: Suite, given: argparse.Namespace) -> dict[str, A
         "rounds": given.rounds,
         "date": datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "machine": machine(),
-        "load_before": round(load, 1),
+        "load_before": round(load_before, 1),
         "load_after": round(os.getloadavg()[0], 1),
         "peers": as_json(outcomes),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from typing import Any
 
@@ -96,4 +97,5 @@ def _megabytes(size: float | None) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    without_addresses = re.sub(r"https?://\S+", "(an address)", text)
+    return without_addresses.replace("|", "\\|").replace("\n", " ")

@@ -72,4 +72,5 @@ class Runner:
         result = self._runner.invoke(words)
         if not result.success:
             results = getattr(result.result, "results", None) or [None]
-            raise RuntimeError(str(result.exception or getattr(results[0], "message", "failed")))
+            reason = result.exception or getattr(results[0], "message", "it failed")
+            raise RuntimeError(" ".join(str(reason).split()))

@@ -206,6 +206,24 @@ def test_a_tool_that_is_wrong_is_no_measure_of_a_goal():
     assert "| 0.050 | met |" in goal_lines(suite("U2", peers))[0]
 
 
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [({"load_before": 3.0}, "had other work to do"), ({"scale": 0.1}, "Not at full size")],
+)
+def test_a_page_says_what_its_figures_are_not_good_for(tmp_path, conditions, words):
+    for more in ({}, conditions):
+        found = suite("U2", {"millpond": outcome([0.1] * 2)}, **{"load_before": 0.1, **more})
+        (tmp_path / "U2.json").write_text(json.dumps(found["U2"]))
+        write_page(tmp_path / "page.md", tmp_path, lambda _: Path(sys.executable))
+        assert (words in (tmp_path / "page.md").read_text()) == bool(more)
+
+
+def test_the_line_of_an_error_stays_within_its_cell():
+    peers = {"duckrun": outcome([], state="failed", reason="no https://a.example/b | x")}
+    (found,) = suite("U2", peers).values()
+    assert "| **failed**: no (an address) \\| x | |" in markdown(found)
+
+
 def test_a_tool_whose_time_was_up_is_marked():
     peers = {"millpond": outcome([0.1] * 2), "dbt": outcome([9.0])}
     (found,) = suite("U2", peers).values()
