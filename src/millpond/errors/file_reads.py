@@ -43,7 +43,7 @@ class ColumnsNotInferredError(MillpondError, ValueError):
 
 
 class TooManyColumnsError(MillpondError, ValueError):
-    """Files have more columns than are inferred."""
+    """Files have more columns than are inferred, or more are asked for than can be read."""
 
     error_class = "FILE_COLUMNS_TOO_MANY"
     sqlstate = "54011"
@@ -55,6 +55,14 @@ class TooManyColumnsError(MillpondError, ValueError):
             "inferred.",
             hint="give the columns that are wanted: the option schema of read_files, or schema() "
             "in Python; the others can be rescued",
+        )
+
+    @classmethod
+    def from_asked(cls, count: int, *, limit: int) -> Self:
+        return cls(
+            f"A read of CSV files asks for {count} columns; it can give {limit} at most.",
+            hint="ask for fewer, and let the others be rescued with rescuedDataColumn; or read "
+            "the same files by several flows, with some of the columns each",
         )
 
 

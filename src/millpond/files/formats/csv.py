@@ -15,8 +15,9 @@ from millpond.errors.file_formats import (
     MalformedRowError,
     UnsupportedColumnTypeError,
 )
+from millpond.errors.file_reads import TooManyColumnsError
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection, irregular
-from millpond.files.formats.csv_columns import TypedTable, Wanted
+from millpond.files.formats.csv_columns import TypedTable, Wanted, asked_positions
 from millpond.files.formats.csv_inference import column_names, column_types
 from millpond.files.formats.csv_options import CsvOptions, csv_options
 from millpond.files.formats.csv_records import first_lines
@@ -35,6 +36,9 @@ _SAMPLE_FILES = 1000
 _SAMPLE_BYTES = 32 * 1024 * 1024
 _SAMPLE_ROWS = 100_000
 _SAMPLE_ROWS_OF_A_FILE = 1000
+# So many columns can be asked for: DuckDB needs memory for each, however few rows there are.
+MAX_ASKED = 3000
+_STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
 
 
 class CsvFormat:
@@ -76,6 +80,8 @@ class CsvFormat:
         names_lines = options.mode is ParseMode.FAIL_FAST or wanted.has_corrupt_record
         exact = names_lines or options.mode is ParseMode.DROP_MALFORMED
         surveyed = survey(files, csv, counts_values=exact)
+        # Columns that are looked at closely are not set aside.
+        sets_aside = wanted.rescues and options.evolution not in _STOPPING
         if csv.checks_header:
             _check_headers(surveyed, wanted)
         read = partial(
@@ -85,6 +91,7 @@ class CsvFormat:
             folder=folder,
             least_width=len(wanted.data),
             keeps_text=wanted.has_corrupt_record,
+            asked=partial(asked_positions, wanted=wanted) if sets_aside else None,
         )
         selected = partial(_selected, files, options, wanted, connection=connection)
         if names_lines:
@@ -163,6 +170,8 @@ def _head(file: LocalFile, rows: int, options: CsvOptions, *, folder: Path) -> L
 
 
 def _check_types(wanted: Wanted) -> None:
+    if len(wanted.data) > MAX_ASKED:
+        raise TooManyColumnsError.from_asked(len(wanted.data), limit=MAX_ASKED)
     for field in wanted.columns.fields:
         duckdb_type(field.dataType, column=field.name)
         if field.dataType.typeName() in {"array", "map", "struct"}:

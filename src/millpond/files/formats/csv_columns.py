@@ -82,6 +82,8 @@ class TypedTable:
         self._places = list(self._found())
         taken = {place.position for place in self._places}
         self.unasked = [position for position in range(table.width) if position not in taken]
+        # What stands at the others is in `EXTRA`.
+        self._shown = [p for p in self.unasked if table.kept is None or p in table.kept]
 
     def _found(self) -> Iterator[_Place]:
         if self._options.by_position:
@@ -140,7 +142,7 @@ class TypedTable:
         """The texts `v..` and values `t..` of the table's columns, and what is beside them."""
         needed = [place.position for place in self._places]
         if self._wanted.rescues:
-            needed += self.unasked
+            needed += self._shown
         texts = [f"c{position} AS v{position}" for position in sorted(needed)]
         detail = [WIDTH, LINE, EXTRA, RAW] if self._table.is_detailed else []
         values = [f"{self._value(place)} AS {place.value}" for place in self._places]
@@ -179,7 +181,7 @@ class TypedTable:
         ]
         kept += [
             (f"v{position} IS NOT NULL", self._table.column_name(position), f"v{position}")
-            for position in self.unasked
+            for position in self._shown
         ]
         parts = [
             f"CASE WHEN {condition} THEN {_key(name)} || to_json({text})::VARCHAR END"
@@ -195,6 +197,12 @@ class TypedTable:
             f"CASE WHEN {' OR '.join(conditions)} "
             f"THEN '{{' || concat_ws(',', {', '.join(parts)}) || '}}' END"
         )
+
+
+def asked_positions(names: tuple[str, ...] | None, width: int, *, wanted: Wanted) -> frozenset[int]:
+    """The positions of the asked columns in files with these names, or so many columns."""
+    table = CsvTable("", width, names, is_detailed=True, files=())
+    return frozenset(range(width)).difference(TypedTable(table, wanted).unasked)
 
 
 def _key(name: str) -> str:

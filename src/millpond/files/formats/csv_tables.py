@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FLUSH_ROWS = 20_000
+# Each thread needs memory for all columns: files with more are read by one.
+_WIDE = 500
+# Of more columns than these that are only kept aside, DuckDB needs too much memory.
+_SET_ASIDE = 600
 _FLUSH_CHARACTERS = 8 * 1024 * 1024
 
 # Columns beside the values, of tables that were taken apart here.
@@ -32,6 +36,10 @@ EXTRA = "extra"
 WIDTH = "width"
 LINE = "line"
 RAW = "raw"
+
+
+# Of the names of a header, if there is one, and the number of columns.
+Asked = Callable[[tuple[str, ...] | None, int], frozenset[int]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class CsvTable:
         width: How many such columns there are.
         names: The columns of the header, or `None`.
         files: Those that it is of.
+        kept: The positions that have a column, or `None` for all. What stands at others is in
+            `EXTRA`.
     """
 
     sql: str
@@ -54,6 +64,7 @@ class CsvTable:
     names: tuple[str, ...] | None
     is_detailed: bool
     files: tuple[CsvFile, ...]
+    kept: frozenset[int] | None = None
 
     def column_name(self, position: int) -> str:
         return self.names[position] if self.names is not None else unnamed(position)
@@ -69,6 +80,7 @@ def tables(
     is_detailed: bool = False,
     is_tried: bool = True,
     keeps_text: bool = False,
+    asked: Asked | None = None,
 ) -> Iterator[CsvTable]:
     """The texts of files, those with the same columns together.
 
@@ -78,6 +90,8 @@ def tables(
         is_tried: Whether files that DuckDB can't read are found before, which takes one more read
             of all; else the query of a table may fail.
         keeps_text: Whether detailed tables have `RAW`; else it is NULL.
+        asked: Tells the positions that are asked for. Where very many others are there, these need
+            no columns.
     """
     groups: dict[tuple[object, ...], list[CsvFile]] = {}
     for file in files:
@@ -86,7 +100,8 @@ def tables(
     for group in groups.values():
         regular: list[CsvFile] = []
         irregular = group
-        if group[0].is_regular and not is_detailed:
+        kept = _kept(group[0], asked, least_width)
+        if group[0].is_regular and not is_detailed and kept is None:
             regular, irregular = group, []
             if is_tried:
                 regular, irregular = _tried(group, options, connection)
@@ -99,7 +114,21 @@ def tables(
                 folder=folder,
                 least_width=least_width,
                 keeps_text=keeps_text,
+                kept=kept,
             )
+
+
+def _width(file: CsvFile, least_width: int) -> int:
+    return max(file.width, least_width if file.names is None else 0)
+
+
+def _kept(file: CsvFile, asked: Asked | None, least_width: int) -> frozenset[int] | None:
+    """The positions that need columns; `None` for all."""
+    if asked is None:
+        return None
+    width = _width(file, least_width)
+    positions = asked(file.names, width)
+    return positions if width - len(positions) > _SET_ASIDE else None
 
 
 def _tried(
@@ -153,7 +182,8 @@ def _read_by_duckdb(files: Sequence[CsvFile], options: CsvOptions) -> CsvTable:
         f"auto_detect = false, columns = {{{columns}}}, header = false, skip = {first.skip}, "
         f"delim = {literal(options.separator)}, quote = {literal(quote)}, "
         f"escape = {literal(escape)}, strict_mode = true, nullstr = '', "
-        f"allow_quoted_nulls = {is_plain}, compression = 'none', hive_partitioning = false)"
+        f"allow_quoted_nulls = {is_plain}, compression = 'none', hive_partitioning = false, "
+        f"parallel = {first.width <= _WIDE})"
         f"{rows}"
     )
     return CsvTable(sql, first.width, first.names, is_detailed=False, files=tuple(files))
@@ -196,17 +226,19 @@ def _taken_apart(
     folder: Path,
     least_width: int,
     keeps_text: bool,
+    kept: frozenset[int] | None,
 ) -> CsvTable:
     """The texts of files, taken apart here."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = files[0].names
-    width = max(files[0].width, least_width if names is None else 0)
+    width = _width(files[0], least_width)
+    positions = range(width) if kept is None else sorted(kept)
     text = pa.string()
     schema = pa.schema(
         [
-            *((f"c{position}", text) for position in range(width)),
+            *((f"c{position}", text) for position in positions),
             (FILE_INDEX, pa.int64()),
             (WIDTH, pa.int64()),
             (LINE, pa.int64()),
@@ -216,23 +248,70 @@ def _taken_apart(
     )
     path = folder / f"rows-{uuid.uuid4().hex}.parquet"
     with pq.ParquetWriter(path, schema, compression="snappy") as writer:
-        for rows in _chunks(files, options, width):
+        for rows in _chunks(files, options, _Layout(names, width, kept, options)):
             if not keeps_text:
                 rows[-1] = (None,) * len(rows[-1])
             arrays = [
                 pa.array(column, kind) for column, kind in zip(rows, schema.types, strict=True)
             ]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-    shown = [_shown(f"c{position}", position, options) for position in range(width)]
+    shown = [_shown(f"c{position}", position, options) for position in positions]
     sql = (
         f"SELECT {', '.join([*shown, FILE_INDEX, WIDTH, LINE, EXTRA, RAW])} "
         f"FROM read_parquet({paths_sql([path])}, hive_partitioning = false)"
     )
-    return CsvTable(sql, width, names, is_detailed=True, files=tuple(files))
+    return CsvTable(sql, width, names, is_detailed=True, files=tuple(files), kept=kept)
+
+
+class _Layout:
+    """Which values of a row get columns, and how the others are kept."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...] | None,
+        width: int,
+        kept: frozenset[int] | None,
+        options: CsvOptions,
+    ) -> None:
+        self._names = names or ()
+        self._width = width
+        self._kept = kept
+        self._positions = [] if kept is None else sorted(kept)
+        self._options = options
+
+    def columns(self, values: list[str | None]) -> list[str | None]:
+        if self._kept is None:
+            return _padded(values, self._width)
+        padded = _padded(values, self._width)
+        return [padded[position] for position in self._positions]
+
+    def others(self, values: list[str | None]) -> str | None:
+        """The values without columns, as the inside of a JSON object."""
+        if self._kept is None:
+            return _beyond(values, self._width)
+        members = [
+            self._member(position, text)
+            for position, value in enumerate(values)
+            if position not in self._kept and (text := self._meant(value)) is not None
+        ]
+        return ",".join(members) or None
+
+    def _meant(self, value: str | None) -> str | None:
+        """What a text means; see `_shown`."""
+        text = (self._options.empty_value or value) if value == "" else value
+        return None if text == self._options.null_value else text
+
+    def _member(self, position: int, text: str) -> str:
+        name = self._names[position] if position < len(self._names) else unnamed(position)
+        return f"{_json(name)}:{_json(text)}"
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _chunks(
-    files: Sequence[CsvFile], options: CsvOptions, width: int
+    files: Sequence[CsvFile], options: CsvOptions, layout: _Layout
 ) -> Iterator[list[Sequence[Any]]]:
     """The rows of files in parts, column by column."""
     values: list[list[str | None]] = []
@@ -243,22 +322,28 @@ def _chunks(
         if options.header:
             next(rows, None)
         for record in rows:
-            values.append(_padded(record.values, width))
+            values.append(layout.columns(record.values))
             beside.append(
                 (
                     file.index,
                     len(record.values),
                     record.line,
-                    _beyond(record.values, width),
+                    layout.others(record.values),
                     record.text,
                 )
             )
             characters += len(record.text)
             if len(values) >= _FLUSH_ROWS or characters >= _FLUSH_CHARACTERS:
-                yield [*zip(*values, strict=True), *zip(*beside, strict=True)]
+                yield _by_column(values, beside)
                 values, beside, characters = [], [], 0
     if values:
-        yield [*zip(*values, strict=True), *zip(*beside, strict=True)]
+        yield _by_column(values, beside)
+
+
+def _by_column(
+    values: Sequence[Sequence[str | None]], beside: Sequence[tuple[Any, ...]]
+) -> list[Sequence[Any]]:
+    return [*zip(*values, strict=True), *zip(*beside, strict=True)]
 
 
 def _padded(values: list[str | None], width: int) -> list[str | None]:
@@ -273,7 +358,7 @@ def _beyond(values: list[str | None], width: int) -> str | None:
     if len(values) <= width:
         return None
     kept = [
-        f"{json.dumps(unnamed(position))}:{json.dumps(value, ensure_ascii=False)}"
+        f"{_json(unnamed(position))}:{_json(value)}"
         for position, value in enumerate(values[width:], start=width)
         if value is not None
     ]
