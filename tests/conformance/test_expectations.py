@@ -109,6 +109,38 @@ def test_expectations_of_a_view_hold_for_its_readers(folder):
         assert error.expectation == "real"
 
 
+SEEN_VIEW = """
+CREATE TEMPORARY VIEW {name}_rows (CONSTRAINT real EXPECT (v > 0) ON VIOLATION FAIL UPDATE)
+AS {query};
+CREATE MATERIALIZED VIEW {name} AS SELECT * FROM {name}_rows {reader};
+"""
+
+
+@story
+def test_a_view_that_fails_looks_at_its_own_rows_all_of_them_and_at_no_others(folder):
+    left_out = {
+        "seen_where": "SELECT * FROM seen_in WHERE upper(k) = 'A'",
+        "seen_joined": "SELECT i.* FROM seen_in AS i JOIN seen_keys AS j ON i.k = j.k",
+        "seen_union": "SELECT * FROM (SELECT * FROM seen_in UNION ALL SELECT * FROM seen_in) "
+        "WHERE k = 'a'",
+    }
+    views = [SEEN_VIEW.format(name=n, query=q, reader="") for n, q in left_out.items()]
+    seen = {
+        "seen_filtered": "SELECT * FROM seen_in",
+        "seen_grouped": "SELECT k, sum(v) AS v FROM seen_in GROUP BY k",
+    }
+    views += [SEEN_VIEW.format(name=n, query=q, reader="WHERE k = 'a'") for n, q in seen.items()]
+    folder.write("p.sql", "".join(views))
+    folder.feed("seen_in", [{"k": "a", "v": 1}, {"k": "b", "v": -1}])
+    folder.feed("seen_keys", [{"k": "a"}])
+    ended = yield
+    for flow in left_out:
+        assert ended.error(flow) is None, flow
+        assert set(folder.rows(flow)) == {("a", 1)}, flow
+    for flow in seen:
+        assert isinstance(ended.error(flow), ExpectationViolationError), flow
+
+
 @story
 def test_expectations_in_python(folder):
     folder.write(

@@ -386,7 +386,9 @@ class _Binding:
         if id(found.plan) in above:
             raise CyclicViewError.through(".".join(read.name), where=read.location)
         bound = self.bind(found.plan, tuple(above))
-        return kept_rows(bound, found.expectations, view=".".join(read.name))
+        return kept_rows(
+            bound, found.expectations, view=".".join(read.name), numbered=self._marks_state
+        )
 
 
 def _version(read: TableRead, version: int | None) -> int | None:
