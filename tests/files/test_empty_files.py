@@ -14,6 +14,7 @@ from millpond.errors.graph import ReservedTablePropertyError
 from millpond.errors.options import InvalidOptionError
 from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
 from millpond.streaming import file_source
+from millpond.streaming.file_log import FileLog
 from tests.files.shared_engine import BEGINNING_S
 
 SETTING = "millpond.replaceUsing.emptyFiles"
@@ -452,3 +453,24 @@ def test_a_file_in_a_folder_that_can_not_be_listed_is_not_gone(suppliers, monkey
     assert found(suppliers) == [("a.csv", 1), ("b.csv", 2)]
     suppliers.updated()
     assert found(suppliers) == [("a.csv", 1), ("b.csv", 2)]
+
+
+def test_a_file_that_goes_before_it_is_read_is_no_error_and_removed_next_time(
+    suppliers, monkeypatch
+):
+    table(suppliers, setting="replaceAndRemove")
+    suppliers.send("a.csv", csv(1))
+    suppliers.send("b.csv", csv(2))
+    suppliers.updated()
+    suppliers.send("a.csv", csv(3), at_s=10)
+    write = FileLog.write
+
+    def planned(log, number, entry):
+        write(log, number, entry)
+        (suppliers.sent / "a.csv").unlink(missing_ok=True)
+
+    monkeypatch.setattr(FileLog, "write", planned)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 1), ("b.csv", 2)]
+    suppliers.updated()
+    assert found(suppliers) == [("b.csv", 2)]

@@ -272,7 +272,7 @@ def test_a_file_that_several_paths_lead_to_is_listed_once(tmp_path):
 
 
 def test_what_does_not_exist_is_named(tmp_path):
-    with pytest.raises(FilesNotFoundError, match=r"data/prices \(looked for .*/data/prices\)"):
+    with pytest.raises(FilesNotFoundError, match=r"data/prices' \(looked for .*/data/prices\)"):
         list_files(FileOptions("csv", ("data/prices",), streaming=True), root=tmp_path)
     with pytest.raises(FilesNotFoundError):
         listed(tmp_path, "a\0b")

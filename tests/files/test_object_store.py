@@ -157,7 +157,7 @@ def test_a_whole_bucket_may_be_listed(server, folder):
 
 
 def test_what_does_not_exist_is_named(server, folder):
-    with pytest.raises(FilesNotFoundError, match=f"There is no file or folder s3://{BUCKET}"):
+    with pytest.raises(FilesNotFoundError, match=f"There is no file or folder 's3://{BUCKET}"):
         listed(folder, streaming=True)
     with pytest.raises(FilesNotFoundError, match="Nothing matches"):
         listed(folder, "*.csv", discovery=LOOSE)

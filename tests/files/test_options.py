@@ -472,6 +472,8 @@ def test_orders_that_hold_anyway_may_be_written_out():
         ("mode", "LENIENT", "one of PERMISSIVE, DROPMALFORMED, FAILFAST"),
         ("encoding", "klingon", "an encoding that Python knows"),
         ("encoding", "hex", "an encoding that Python knows"),
+        ("encoding", "IDNA", "an encoding that Python knows"),
+        ("encoding", "punycode", "an encoding that Python knows"),
         ("charset", "rot13", "an encoding that Python knows"),
     ],
 )

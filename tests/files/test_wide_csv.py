@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from millpond.delta import connect, copy_to_files
 from millpond.errors.file_reads import TooManyColumnsError
-from millpond.files.columns import NewColumn
+from millpond.files.columns import MAX_INFERRED, NewColumn
 from millpond.files.formats import format_of
 from millpond.files.formats.csv import MAX_ASKED
 from millpond.files.schema import KeptColumns
@@ -91,6 +91,12 @@ def test_more_columns_than_can_be_read_are_refused_before_any_file_is(tmp_path):
     columns = ", ".join(f"c{i} INT" for i in range(MAX_ASKED + 1))
     with pytest.raises(TooManyColumnsError, match="3001 columns; it can give 3000 at most"):
         read("csv", [], columns)
+
+
+def test_a_file_of_more_columns_than_are_inferred_is_named(tmp_path):
+    path = write_wide(tmp_path, MAX_INFERRED + 1)
+    with pytest.raises(TooManyColumnsError, match=rf"The columns of {path.as_uri()} are 2001"):
+        read("csv", path, header="true")
 
 
 def planning_s(folder, width):

@@ -58,6 +58,13 @@ class TooManyColumnsError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_files(cls, uris: Sequence[str], count: int, *, limit: int) -> Self:
+        files = uris[0] if len(uris) == 1 else f"{uris[0]} and {len(uris) - 1} more files"
+        error = cls.from_count(count, limit=limit)
+        error.what = f"The columns of {files} are {count}; more than {limit} are not inferred."
+        return error
+
+    @classmethod
     def from_asked(cls, count: int, *, limit: int) -> Self:
         return cls(
             f"A read of CSV files asks for {count} columns; it can give {limit} at most.",

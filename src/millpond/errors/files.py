@@ -199,7 +199,7 @@ class FilesNotFoundError(MillpondError, FileNotFoundError):
     def from_path(cls, path: str, *, resolved: str, where: SourceLocation | None = None) -> Self:
         looked = "" if resolved == path else f" (looked for {resolved})"
         return cls(
-            f"There is no file or folder {path}{looked}.",
+            f"There is no file or folder {path!r}{looked}.",
             where=where,
             hint="correct the path, or make the folder before the update; a path that does not "
             "begin with / is taken from the project's folder",
@@ -209,7 +209,7 @@ class FilesNotFoundError(MillpondError, FileNotFoundError):
     def from_glob(cls, path: str, *, resolved: str, where: SourceLocation | None = None) -> Self:
         looked = "" if resolved == path else f" (looked for {resolved})"
         return cls(
-            f"Nothing matches {path}{looked}.",
+            f"Nothing matches {path!r}{looked}.",
             where=where,
             hint="correct the pattern; in a name that has one of *?[]{} itself, write a "
             "backslash before it",

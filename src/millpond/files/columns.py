@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -88,13 +89,18 @@ def is_kept_aside(name: str, dialect: Dialect) -> bool:
     return takes_over or is_reserved(name)
 
 
-def check_count(columns: StructType) -> None:
+def check_count(columns: StructType, *, uris: Sequence[str] = ()) -> None:
     """Raise where inferred columns are too many.
+
+    Args:
+        uris: The files that they are of, where these are not told anyway.
 
     Raises:
         TooManyColumnsError: They are.
     """
     count = _count(columns)
+    if count > MAX_INFERRED and uris:
+        raise TooManyColumnsError.from_files(uris, count, limit=MAX_INFERRED)
     if count > MAX_INFERRED:
         raise TooManyColumnsError.from_count(count, limit=MAX_INFERRED)
 

@@ -6,6 +6,7 @@ is for the format to say; their names are checked here.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -138,6 +139,10 @@ def parse_options(
     )
 
 
+# Ways to write names of hosts, and escapes; Python has them among its encodings of text.
+_OF_NAMES = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
+
+
 @dataclass(frozen=True)
 class _Request:
     """The parts of the answer that depend on several options."""
@@ -261,9 +266,10 @@ def _is_encoding(name: str | None) -> bool:
     """Whether it names an encoding of text, or none at all."""
     try:
         "".encode(name or "utf-8")
+        found = codecs.lookup(name or "utf-8").name
     except (LookupError, UnicodeError, ValueError):  # a NUL in the name
         return False
-    return True
+    return found not in _OF_NAMES
 
 
 def _parsed(

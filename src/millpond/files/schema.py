@@ -226,7 +226,7 @@ class _Inference:
             contents, self._options, connection=self._connection, folder=self._folder
         )
         columns = storable(found, self._options.dialect)
-        check_count(columns)
+        check_count(columns, uris=[content.uri for content in contents])
         return columns
 
 

@@ -344,7 +344,8 @@ class FileSource:
             passed_over = {uri: read.failed[uri] for uri in read.damaged}
         self.passed_over.update(passed_over)
         self._damaged |= read.damaged - passed_over.keys()
-        if not self._options.ignore_missing:
+        # What follows removals is told of them by the next update.
+        if not self._options.ignore_missing and not self._access.follows_removals:
             self._left.update(dict.fromkeys(read.missing, "it is gone"))
         self._left.update({u: reason for u, reason in read.failed.items() if u not in passed_over})
         left = {*read.missing, *read.unlike, *read.failed, *(file.uri for file in read.changed)}

@@ -16,6 +16,7 @@ from millpond.errors.file_formats import (
     UnsupportedColumnTypeError,
 )
 from millpond.errors.file_reads import TooManyColumnsError
+from millpond.files.columns import MAX_INFERRED
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection, irregular
 from millpond.files.formats.csv_columns import TypedTable, Wanted, asked_positions
 from millpond.files.formats.csv_inference import column_names, column_types
@@ -57,6 +58,11 @@ class CsvFormat:
 
         csv = csv_options(options)
         sample = survey(_sample(files, csv, folder=folder), csv)
+        for file in sample:
+            if file.width > MAX_INFERRED:
+                raise TooManyColumnsError.from_files(
+                    [file.content.uri], file.width, limit=MAX_INFERRED
+                )
         found = list(tables(sample, csv, connection=connection, folder=folder))
         names = column_names(found, csv)
         kinds: dict[str, DataType] = {}
