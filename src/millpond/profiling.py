@@ -91,6 +91,11 @@ def phase(name: str, *, flow: str | None = None) -> Iterator[None]:
         outer.profile.add(opened.flow, name, elapsed_s - opened.inner_s, times=0)
 
 
+def is_profiled() -> bool:
+    """Whether what runs here is profiled."""
+    return _CURRENT.get() is not None
+
+
 def measured(name: str, seconds: float, *, times: int = 1) -> None:
     """Count time of the flow that runs here, which something else has measured."""
     current = _CURRENT.get()

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.spark import SparkQueryStoppedError
 from millpond.events import Event
+from millpond.profiling import Profile
 from millpond.runner import run_update
 from millpond.runner.schedule import FlowStoppedError
 from millpond.runner.spark import flow_run
@@ -82,9 +83,16 @@ def test_a_query_that_somebody_else_stopped_is_no_flow_that_completed(
         send(folder, f"s{number}", "pen", 1)
     (flow,) = run_update(folder.project(**conf), listeners=[stop]).flows
     assert isinstance(flow.error, SparkQueryStoppedError)
-    assert len(folder.rows("copies")) < ROWS
-    update(folder, **conf)
+    before = len(folder.rows("copies"))
+    assert before < ROWS
+    profile = Profile()
+    with profile.taken():
+        update(folder, **conf)
     assert len(folder.rows("copies")) == ROWS
+    # The server's own times, of each batch.
+    batches = profile.spent["main.sales.copies", "run query, commit"]
+    assert batches.seconds > 0
+    assert batches.times == ROWS - before
 
 
 def test_an_append_flow_goes_on_after_others_changed_the_properties_of_its_table(

@@ -18,6 +18,7 @@ from millpond.errors import MillpondError
 from millpond.errors.spark import SparkCheckpointMissingError, SparkQueryStoppedError
 from millpond.graph import ResolvedFlow
 from millpond.options import PREFIX
+from millpond.profiling import phase
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.spark.clustering import cluster
@@ -186,7 +187,7 @@ class FlowRun:
         """Run a batch from here: a flow without streams has no streaming query."""
         from millpond.runner.spark.batch_program import apply_batch
 
-        with session.active():
+        with session.active(), phase("run query, commit"):
             apply_batch(frame, 0, self._plan(overwrites_schema=overwrites_schema))
 
     def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
@@ -231,7 +232,9 @@ class FlowRun:
 
         for attempts_left in reversed(range(CONFLICT_ATTEMPTS)):
             try:
-                yield from self._followed(start())
+                with phase("start query"):
+                    started = start()
+                yield from self._followed(started)
             except StreamingQueryException as error:
                 if not attempts_left or not names_conflict(str(error)):
                     raise
@@ -249,6 +252,7 @@ class FlowRun:
                 yield from _outcomes(started.new_batches())
                 self._check_goes_on()
             yield from _outcomes(started.last_batches())
+            started.progress.profile()
             if not started.progress.has_read_all():
                 raise SparkQueryStoppedError.from_flow(
                     self._flow.name, where=self._flow.flow.location

@@ -7,12 +7,23 @@ from typing import Any
 
 from millpond.definitions import Expectation
 from millpond.flows import BatchResult, ExpectationCount
+from millpond.profiling import is_profiled, measured
 from millpond.runner.spark.history import CommittedBatch
 from millpond.runner.spark.relations import OBSERVATION
 
 # With these a query tells of a last trigger that found no more to read, which it leaves out where
 # a batch was just before.
 TELLING_ITS_END = {"spark.sql.streaming.noDataProgressEventInterval": "0"}
+
+# Spark's phases of a trigger, in the words of millpond's profile.
+_PHASES = {
+    "latestOffset": "find what is new",
+    "getBatch": "read sources",
+    "queryPlanning": "plan batches",
+    "walCommit": "write checkpoint",
+    "commitOffsets": "write checkpoint",
+    "addBatch": "run query, commit",
+}
 
 
 class QueryProgress:
@@ -41,6 +52,17 @@ class QueryProgress:
         """
         newest = self._query.lastProgress
         return newest is not None and "addBatch" not in newest["durationMs"]
+
+    def profile(self) -> None:
+        """Tell the profile, where one is taken, how long the server was at what.
+
+        Spark remembers the last hundred triggers.
+        """
+        if is_profiled():
+            for progress in self._query.recentProgress:
+                for name, milliseconds in progress["durationMs"].items():
+                    if name in _PHASES:
+                        measured(_PHASES[name], milliseconds / 1000)
 
     def new_batches(self) -> Iterator[CommittedBatch]:
         """What they did, oldest first."""
