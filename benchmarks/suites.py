@@ -67,7 +67,7 @@ SUITES = {
     "G300": Suite("Growth: 300 million rows", _growing(300), GROWTH),
     "L": Suite(
         "First load",
-        Workload(keys=0, files=0, batches=1, batch_keys=2_500_000),
+        Workload(keys=0, files=0, batches=1, batch_keys=2_500_000, clustered=True),
         ("millpond", "millpond-pipeline", "duckdb-copy"),
     ),
 }
