@@ -4,9 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
+from millpond.storage import scratch_folder
 from millpond.storage.scratch import PREFIX
 
 KEEP = """
@@ -72,6 +75,33 @@ def test_that_of_a_killed_process_goes_with_the_next_and_those_of_living_ones_st
     _, following = started(WAIT)
     assert names(tmp_path) == {living, following}
     assert len(list((tmp_path / living).rglob("large"))) == 1
+
+
+def test_it_is_removed_also_below_a_folder_that_hands_its_group_on(started, tmp_path):
+    tmp_path.chmod(0o2777)
+    killed, left_behind = started(WAIT)
+    assert (tmp_path / left_behind).stat().st_mode & 0o777 == 0o700
+    killed.kill()
+    killed.wait()
+    _, following = started(WAIT)
+    assert names(tmp_path) == {following}
+
+
+def test_one_that_another_process_takes_for_left_behind_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    make, taken = tempfile.mkdtemp, []
+
+    def made_and_taken(**arguments):
+        path = make(**arguments)
+        if not taken:
+            taken.append(path)
+            Path(path).rmdir()
+        return path
+
+    monkeypatch.setattr("tempfile.mkdtemp", made_and_taken)
+    with scratch_folder("spill") as folder:
+        assert folder.is_dir()
+    assert len(taken) == 1
 
 
 def test_nothing_else_is_removed(started, tmp_path):

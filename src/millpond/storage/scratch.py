@@ -9,19 +9,32 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import hashlib
 import os
+import platform
 import re
 import shutil
-import stat
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-PREFIX = "millpond-scratch-"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def _kernel() -> str:
+    """What tells the kernels apart that may share a disk: a lock holds within one of them."""
+    with suppress(OSError):
+        return _BOOT.read_text()
+    return platform.node()
+
+
+PREFIX = f"millpond-scratch-{hashlib.sha256(_kernel().encode()).hexdigest()[:8]}-"
 # What `mkdtemp` makes of it. Nothing else is ever removed.
 _NAME = re.compile(f"{PREFIX}[a-z0-9_]{{8}}")
+# Permissions, without the bits that a folder has from the one above it.
+_PERMISSIONS = 0o777
 _OWNER_ONLY = 0o700
 
 _making = threading.Lock()
@@ -43,7 +56,7 @@ class _Folder:
             try:
                 # A child that is forked shares the lock; one that runs another program does not.
                 self._lock = _lock(self.path)
-            except BlockingIOError:
+            except (BlockingIOError, FileNotFoundError):
                 # A process that tidies up has taken it for left behind.
                 continue
             except OSError:
@@ -93,11 +106,13 @@ def _own_folder() -> Path:
     global _own  # noqa: PLW0603 - one folder a process is the point
     with _making:
         place = Path(tempfile.gettempdir())
-        if _own is None or not _own.is_usable(place):
-            _remove_those_left_behind(place)
-            _own = _Folder()
-            atexit.register(_own.remove)
-        return _own.path
+        if _own is not None and _own.is_usable(place):
+            return _own.path
+        _own = _Folder()
+        atexit.register(_own.remove)
+        path = _own.path
+    _remove_those_left_behind(place)
+    return path
 
 
 def _remove_those_left_behind(place: Path) -> None:
@@ -122,7 +137,7 @@ def _lock(path: Path) -> int:
     opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         found = os.fstat(opened)
-        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) != _OWNER_ONLY:
+        if found.st_uid != os.geteuid() or found.st_mode & _PERMISSIONS != _OWNER_ONLY:
             message = f"{path} is no scratch folder of this user's"
             raise PermissionError(message)
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)

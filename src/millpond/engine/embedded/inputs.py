@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any, assert_never
@@ -91,12 +92,14 @@ class Inputs:
         """A table with the rows of a snapshot, in a folder of the engine's own."""
         version = (str(snapshot.path), snapshot.version, snapshot.entry_identity)
         with self._lock:
-            if version not in self._versions:
-                folder = self._own_folder() / f"version{len(self._versions)}"
-                folder.mkdir()
-                write_one_entry_log(snapshot, folder)
-                self._versions[version] = str(folder)
-            return self._versions[version]
+            if version in self._versions:
+                return self._versions[version]
+            own = self._own_folder()
+        # Other flows need not wait for a long log; at worst two write the same one.
+        folder = Path(tempfile.mkdtemp(prefix="version-", dir=own))
+        write_one_entry_log(snapshot, folder)
+        with self._lock:
+            return self._versions.setdefault(version, str(folder))
 
     def _own_folder(self) -> Path:
         if self._folder is None:
