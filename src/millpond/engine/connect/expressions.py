@@ -47,8 +47,9 @@ def is_met(constraint: Any) -> Any:
 def met_or_raised(met: Any, message: Any) -> Any:
     """True, or an error in the engine with a message: the condition of a filter.
 
-    Spark moves a filter below a join, and the conditions of readers below a filter, so that it
-    meets other rows than were written; but none that need not say the same twice.
+    Spark pushes a filter below joins, and those of readers below it, so that it would see other
+    rows than the user wrote. It leaves a non-deterministic one where it is, and then pushes no
+    other past it either: readers of the rows pay for that with their own filters' pushdown.
     """
     nothing = called("repeat", called("uuid"), literal(0))
     error = called("raise_error", called("concat", message, nothing))

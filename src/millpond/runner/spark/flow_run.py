@@ -46,8 +46,10 @@ if TYPE_CHECKING:
 DONE_PROPERTY = "millpond.once.{flow}"
 # Holds the checkpoint of a flow whose query has been there.
 STARTED_PROPERTY = "millpond.started.{flow}"
-# No table's history is set to last less; in most it is thirty days.
+# As long as the history of a table tells all, it needs no such property: that of one that is
+# younger, as Delta keeps thirty days unless the table says otherwise.
 HISTORY_LASTS_S = 3600.0
+_RETENTION = "delta.logRetentionDuration"
 POLL_S = 0.3
 START_ATTEMPTS = 10
 CONFLICT_ATTEMPTS = 10
@@ -127,7 +129,8 @@ class FlowRun:
         mark, detail = STARTED_PROPERTY.format(flow=name), self._ready.detail
         is_marked = detail.properties.get(mark) == checkpoint
         if self._places.query_of(name, checkpoint, self._engine) is not None:
-            if not is_marked and detail.lived_s > HISTORY_LASTS_S:
+            may_forget = detail.lived_s > HISTORY_LASTS_S or _RETENTION in detail.properties
+            if may_forget and not is_marked:
                 self._ready.table.set_properties({mark: checkpoint})
         elif is_marked or self._history.has_any():
             raise SparkCheckpointMissingError.from_flow(
