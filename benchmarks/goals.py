@@ -53,7 +53,7 @@ def _over_best(
 
 
 def later_over_sooner(suite: str, peer: str) -> Callable[[Results], float | None]:
-    """The time of the last ten batches, where all were done, over that of the fifth to fifteenth."""
+    """Time of the last ten batches, where all were done, over that of the fifth to fifteenth."""
 
     def measure(results: Results) -> float | None:
         own = _right(results, suite, peer)
