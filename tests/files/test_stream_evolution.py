@@ -553,7 +553,10 @@ def test_a_folder_whose_value_has_another_type_is_told_of_where_nothing_is_rescu
     suppliers.send("n=1.7/a.csv", "v\n2\n")
     error = suppliers.error()
     assert isinstance(error, FilesNotReadError)
-    assert "n=1.7/a.csv: the folder n=1.7 is no int" in str(error)
+    assert (
+        "n=1.7/a.csv: [FILE_COLUMN_TYPE_MISMATCH] The value of the folder n=1.7 is no int"
+        in str(error)
+    )
     assert suppliers.rows() == [(1, 1)]
 
 
