@@ -19,7 +19,9 @@ from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
 from tests.spark.test_takeover import COPIES, PRICES, on_spark, send, update
 
-ROWS = 16
+ROWS = 40
+# After so many commits both queries are at work: appending is quicker.
+AT_WORK = {"copies": 5, "prices": 2}
 CLIENT = """\
 import sys
 from pathlib import Path
@@ -78,15 +80,17 @@ def update_anew(folder: PipelineFolder, conf: dict[str, str]) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("text", [COPIES, PRICES])
-def test_a_query_that_outlives_its_client_writes_nothing_after_a_full_refresh(
-    folder: PipelineFolder, lone_spark_server: SparkServer, text: str
+def test_queries_that_outlive_their_client_write_nothing_after_a_full_refresh(
+    folder: PipelineFolder, lone_spark_server: SparkServer
 ) -> None:
-    folder.write("a.sql", text)
+    folder.write("a.sql", COPIES + PRICES)
     for number in range(ROWS):
         send(folder, f"s{number}", "pen", 1)
     conf = {**on_spark(lone_spark_server), "millpond.maxFilesPerTrigger": "1"}
-    table = folder.table("copies" if text == COPIES else "prices")
+    tables = [folder.table(name) for name in AT_WORK]
+    commits = [
+        folder.table(name) / "_delta_log" / f"{number:020}.json" for name, number in AT_WORK.items()
+    ]
     program = folder.root / "client.py"
     program.write_text(CLIENT, encoding="utf-8")
     client = subprocess.Popen(
@@ -97,13 +101,14 @@ def test_a_query_that_outlives_its_client_writes_nothing_after_a_full_refresh(
             *(f"{key}={value}" for key, value in conf.items()),
         ]
     )
-    while not (table / "_delta_log" / f"{5:020}.json").exists():
+    while not all(commit.exists() for commit in commits):
         assert client.poll() is None
         time.sleep(0.2)
     client.send_signal(signal.SIGKILL)
     client.wait()
+    assert all(DeltaTable(table).version() < ROWS for table in tables)
     update_anew(folder, on_spark(lone_spark_server))
-    rows = folder.rows(table.name)
-    assert len(rows) == ROWS
+    rows = {table.name: folder.rows(table.name) for table in tables}
+    assert {len(found) for found in rows.values()} == {ROWS}
     time.sleep(10)
-    assert folder.rows(table.name) == rows
+    assert {table.name: folder.rows(table.name) for table in tables} == rows
