@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +16,7 @@ import pytest
 from millpond.errors.file_formats import FileCompressionError, FileUnreadableError
 from millpond.errors.file_reads import FilesNotReadError, FilesUnreadableError
 from millpond.files.damage import is_damage
+from tests.faults.small_disk import limited
 
 READ = "read_files('SENT', format => 'parquet', schema => 'a {}', ignoreCorruptFiles => true)"
 QUERY = f"SELECT CAST(a AS STRING) AS a FROM STREAM {READ}"
@@ -80,3 +85,73 @@ def test_rights_and_compressions_that_are_unknown_are_no_damage():
     assert not is_damage(duckdb.IOException('Cannot open file "a": Permission denied'))
     assert not is_damage(FileCompressionError.from_ending("file:/a.br", compression="Brotli"))
     assert is_damage(FileUnreadableError.from_file("file:/a.gz", reason="it ends too early"))
+
+
+def written(number):
+    """What DuckDB says where it can't write a file that has nothing to do with the source."""
+    words = os.strerror(number)
+    wrapped = f'{{"exception_type":"IO","exception_message":"x: {words}","errno":"{number}"}}'
+    yield duckdb.IOException(f'IO Error: Could not write file "/staging/a": {words}')
+    yield duckdb.IOException(f"IO Error: Async write failed for range [offset=27]: {wrapped}")
+
+
+KINDS = ["EFBIG", "ENOSPC", "EDQUOT", "EROFS", "EIO", "ESTALE", "EMFILE", "ENOENT", "EACCES"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_goes_wrong_with_the_files_that_are_written_is_no_damage_of_the_source(kind):
+    number = getattr(errno, kind)
+    for error in [*written(number), OSError(number, os.strerror(number))]:
+        assert not is_damage(error)
+        told = FileUnreadableError.from_file("file:/a", reason=str(error))
+        told.__cause__ = error
+        assert not is_damage(told)
+
+
+def test_threads_that_can_not_be_started_are_no_damage():
+    assert not is_damage(RuntimeError("can't start new thread"))
+    assert not is_damage(RuntimeError("Resource temporarily unavailable"))
+
+
+@pytest.mark.parametrize("place", [b"name_of_column", b"name_inside"])
+def test_names_that_are_no_text_are_damage(tmp_path, place):
+    path = tmp_path / "a.parquet"
+    rows = pa.table({"name_of_column": [1], "s": [{"name_inside": 1}]})
+    pq.write_table(rows, path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(place, b"\xff" * len(place)))
+    with pytest.raises((duckdb.Error, RuntimeError, UnicodeError)) as caught:
+        [str(found) for found in duckdb.sql(f"SELECT * FROM read_parquet('{path}')").types]
+    assert is_damage(caught.value)
+
+
+def limited_run(folder):
+    """An update whose process can't write a file of more than half a megabyte."""
+    return subprocess.run(
+        [*limited("f", 1000), Path(sys.executable).with_name("millpond"), "run"],
+        cwd=folder.root,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_limit_on_what_is_written_costs_the_update_and_not_the_file(folder):
+    source = folder.root / "source"
+    source.mkdir()
+    lines = "".join(f"{i},{os.urandom(16).hex()}\n" for i in range(40_000))
+    (source / "a.csv").write_text("k,v\n" + lines)
+    folder.write(
+        "t.sql",
+        f"CREATE STREAMING TABLE t AS SELECT k, v FROM STREAM read_files('{source}', "
+        "format => 'csv', header => true, schema => 'k INT, v STRING', "
+        "ignoreCorruptFiles => true);",
+    )
+    ended = limited_run(folder)
+    assert ended.returncode != 0
+    assert "[STORAGE_NOT_WRITABLE]" in ended.stderr
+    assert "File too large" in ended.stderr
+    assert "ulimit -f" in ended.stderr
+    assert "passed over" not in ended.stderr
+    folder.run()
+    assert len(folder.rows("t")) == 40_000

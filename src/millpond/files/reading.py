@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 import uuid
@@ -16,6 +15,7 @@ from millpond.delta import WrittenFile, copy_to_files, literal, quote
 from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
+from millpond.errors.disk_reason import is_out_of_room
 from millpond.errors.file_formats import FileColumnTypeError, FileUnreadableError
 from millpond.errors.file_reads import FILES_SHOWN
 from millpond.files.columns import FileColumns, NewColumn, check_count, storable
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
 # So many files are read by one query at most.
 _GROUP_FILES = 500
-_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
 # What DuckDB puts before its messages.
 _KIND_OF_ERROR = re.compile(r"(?:[A-Z][A-Za-z-]+ )+Error: ")
 # Most live for a moment and are read once; those that become a table's are as Spark writes them.
@@ -406,8 +405,11 @@ def _folder_value(column: StructField, text: str | None, *, fails: bool) -> str:
     return f"coalesce({value}, error({literal(str(error))}))" if fails else value
 
 
-def raise_if_out_of_room(error: Exception) -> None:
-    """Raise what is no fault of the file that was read."""
-    is_full = isinstance(error, OSError) and error.errno in _DISK_FULL
-    if is_full or "No space left on device" in str(error):
-        raise error
+def raise_if_out_of_room(error: BaseException) -> None:
+    """Raise what is no fault of the file that was read, but of where its rows are written to."""
+    if not is_out_of_room(error):
+        return
+    if isinstance(error, MillpondError) and error.__cause__ is not None:
+        # It names the file, which is not to blame.
+        raise_if_out_of_room(error.__cause__)
+    raise error
