@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from millpond.storage import scratch_folder
+from millpond.storage import scratch_folder, without_scratch
 from millpond.storage.scratch import PREFIX
 
 KEEP = """
@@ -102,6 +102,16 @@ def test_one_that_another_process_takes_for_left_behind_is_made_again(tmp_path, 
     with scratch_folder("spill") as folder:
         assert folder.is_dir()
     assert len(taken) == 1
+
+
+def test_messages_name_what_links_in_it_lead_to(tmp_path):
+    with scratch_folder("tables") as folder:
+        (folder / "t").symlink_to(tmp_path)
+        named = str(folder / "t" / "part-1.parquet")
+        expected = f"can't read {tmp_path / 'part-1.parquet'}: it is gone"
+        for path in (named, named.lstrip("/")):
+            assert without_scratch(f"can't read {path}: it is gone") == expected
+    assert without_scratch("a message") == "a message"
 
 
 def test_nothing_else_is_removed(started, tmp_path):

@@ -3,7 +3,7 @@
 from millpond.storage.disk import Disk
 from millpond.storage.layout import ROOT_MODE, Layout
 from millpond.storage.local_store import LocalStore
-from millpond.storage.scratch import new_scratch_folder, scratch_folder
+from millpond.storage.scratch import new_scratch_folder, scratch_folder, without_scratch
 from millpond.storage.store import Store
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "Store",
     "new_scratch_folder",
     "scratch_folder",
+    "without_scratch",
 ]

@@ -33,6 +33,8 @@ def _kernel() -> str:
 PREFIX = f"millpond-scratch-{hashlib.sha256(_kernel().encode()).hexdigest()[:8]}-"
 # What `mkdtemp` makes of it. Nothing else is ever removed.
 _NAME = re.compile(f"{PREFIX}[a-z0-9_]{{8}}")
+# The engine leaves the first slash out.
+_PATH = re.compile(rf"[\w./-]*{PREFIX}[a-z0-9_]{{8}}/[^\s'\":,]+")
 # Permissions, without the bits that a folder has from the one above it.
 _PERMISSIONS = 0o777
 _OWNER_ONLY = 0o700
@@ -100,6 +102,11 @@ def scratch_folder(name: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def without_scratch(text: str) -> str:
+    """A message in which a path that leads through a scratch folder is the path that is meant."""
+    return _PATH.sub(lambda found: os.path.realpath(f"/{found[0].lstrip('/')}"), text)
 
 
 def _own_folder() -> Path:

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from millpond.engine.connect.plan import PLACEHOLDER
 from millpond.errors.names import InvalidNameError
 from millpond.names import quote_identifier, split_name
+from millpond.storage import without_scratch
 
 _MISSING_COLUMN = re.compile(r"attribute ObjectName\(\[(.*?)\]\) is missing from the schema")
 _IDENTIFIER = re.compile(r'Identifier\("((?:[^"\\]|\\.)*)"\)')
@@ -34,7 +35,7 @@ def message_of(error: PySparkException) -> str:
 def words_of(text: str) -> str:
     """The words of a message, without what stands around them."""
     text = _BEHIND.sub("", _CONDITION.sub("", _STACK.sub("", text)))
-    return _PLACEHOLDERS.sub("(table)", text).strip()
+    return without_scratch(_PLACEHOLDERS.sub("(table)", text).strip())
 
 
 def missing_column(error: PySparkException) -> tuple[str, ...]:
