@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,15 @@ from tests.concurrency.shared_target import TABLES, SharedTarget
 from tests.concurrency.table_history import TableHistory
 
 BATCHES = 12
+# A source file with which an update, which holds the lock by then, goes on once a file is there.
+WAIT = """\
+import time
+from pathlib import Path
+
+Path({reached!r}).touch()
+while not Path({goes_on!r}).exists():
+    time.sleep(0.01)
+"""
 
 
 @pytest.fixture
@@ -30,10 +40,9 @@ def ended(update: subprocess.Popen[str]) -> tuple[int, str]:
     return update.returncode, said
 
 
-def wait_until_it_works(target: SharedTarget) -> None:
-    """Wait for the first commit of a batch."""
-    deadline = time.monotonic() + 60
-    while not list((target.table("prices") / "_delta_log").glob("*1.json")):
+def wait_for(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -51,13 +60,20 @@ def check(target: SharedTarget) -> None:
 
 
 def test_the_second_of_two_updates_is_refused_and_the_first_goes_on(target: SharedTarget) -> None:
-    first, second = target.update(), target.update()
-    codes = dict([ended(first), ended(second)])
-    assert set(codes) == {ExitCode.SUCCESS, ExitCode.FAILURE}
-    refused = codes[ExitCode.FAILURE]
-    assert "[UPDATE_IN_PROGRESS]" in refused
-    assert "Another update of this pipeline is running" in refused
-    assert f"process {first.pid}" in refused or f"process {second.pid}" in refused
+    reached, goes_on = target.folder.root / "reached", target.folder.root / "goes_on"
+    target.folder.write("wait.py", WAIT.format(reached=str(reached), goes_on=str(goes_on)))
+    first = target.update()
+    try:
+        wait_for(reached.exists)
+        code, refused = ended(target.update())
+        assert code == ExitCode.FAILURE
+        assert "[UPDATE_IN_PROGRESS]" in refused
+        assert "Another update of this pipeline is running" in refused
+        assert f"process {first.pid}" in refused
+    finally:
+        goes_on.touch()
+        code, said = ended(first)
+    assert code == ExitCode.SUCCESS, said
     check(target)
 
 
@@ -65,7 +81,8 @@ def test_an_update_right_after_one_that_was_killed_goes_on_where_that_one_was(
     target: SharedTarget,
 ) -> None:
     first = target.update()
-    wait_until_it_works(target)
+    first_batch = target.table("prices") / "_delta_log" / f"{1:020}.json"
+    wait_for(first_batch.exists)
     first.send_signal(signal.SIGKILL)
     code, said = ended(target.update())
     assert (code, "UPDATE_IN_PROGRESS" in said) == (ExitCode.SUCCESS, False), said
