@@ -35,11 +35,13 @@ class SmallDisk:
         point: Under this path the program sees it.
         seen: Under this one the tests do.
         inside: A command that runs another where the disk is.
+        too_few_bytes: So few are not enough for a first update, by far.
     """
 
     point: Path
     seen: Path
     inside: Sequence[str]
+    too_few_bytes: int = 150_000
 
     def leave(self, size_bytes: int) -> Sequence[str]:
         """Fill it up to so many bytes, whole pages; give what to run a command with."""
@@ -61,10 +63,15 @@ class SmallDisk:
 
 @dataclass(frozen=True)
 class LimitedFiles:
-    """Files that can't be longer than the kernel lets the process make them."""
+    """Files that can't be longer than the kernel lets the process make them.
+
+    Attributes:
+        too_few_bytes: So few are not enough for the events of an update, by far.
+    """
 
     seen: Path
     inside: Sequence[str] = ()
+    too_few_bytes: int = 8_000
 
     def leave(self, size_bytes: int) -> Sequence[str]:
         """Limit files to so many bytes; Python ignores the signal that would end the process."""

@@ -13,7 +13,7 @@ import pytest
 
 from tests.faults.random_kills import KILLS_OF_ONE, Counts, live
 
-KILLS = int(os.environ.get("MILLPOND_RANDOM_KILLS", "3"))
+KILLS = int(os.environ.get("MILLPOND_RANDOM_KILLS", "2"))
 
 
 @pytest.mark.timeout(0)

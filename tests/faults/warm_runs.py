@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -48,17 +49,28 @@ class WarmProgram:
         """Run the pipeline in a folder to its end."""
         return self.disturbed(root, after_s=LONGEST_S, disturb=kill)
 
-    def disturbed(self, root: Path, *, after_s: float, disturb: Callable[[int], None]) -> Ended:
+    def disturbed(
+        self,
+        root: Path,
+        *,
+        after_s: float,
+        disturb: Callable[[int], None],
+        once_said: str = "",
+    ) -> Ended:
         """A run to which something happens after a time, unless it has ended by then.
 
         Args:
             disturb: Given the id of the process.
+            once_said: The time begins when the run has said this.
         """
+        (root / "out").unlink(missing_ok=True)
         assert self._process.stdin is not None
         self._process.stdin.write(f"{root}\n".encode())
         pid = self._number(LONGEST_S)
         assert pid is not None
-        code = self._number(after_s)
+        code = self._wait_for(once_said, root / "out") if once_said else None
+        if code is None:
+            code = self._number(after_s)
         if code is None:
             disturb(pid)
             code = self._number(LONGEST_S)
@@ -67,6 +79,15 @@ class WarmProgram:
         assert code is not None, f"it did not end:\n{(root / 'out').read_text()}"
         assert not of_session(pid), f"left behind: {of_session(pid)}"
         return Ended(code, (root / "out").read_text(), (root / "err").read_text())
+
+    def _wait_for(self, text: str, said: Path) -> int | None:
+        """Until a run says something; its code if it ends before."""
+        deadline_s = time.monotonic() + LONGEST_S
+        while not said.exists() or text not in said.read_text():
+            code = self._number(0.005)
+            if code is not None or time.monotonic() > deadline_s:
+                return code
+        return None
 
     def _number(self, within_s: float) -> int | None:
         """A line of what it says, if one comes in time."""
