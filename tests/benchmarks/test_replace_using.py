@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +31,20 @@ def page(tmp_path_factory):
     words = ["--here", "--suite", "R1", "--scale", "0.001", "--batches", "11", "--rounds", "1"]
     for peer in ("millpond", "millpond-pipeline", "duckdb", "delta-rs-overwrite", "dlt"):
         words += ["--peer", peer]
+    # Whatever else is installed here, these two can't be imported.
+    missing = folder / "missing"
+    missing.mkdir()
+    for name in ("dlt", "matplotlib"):
+        (missing / f"{name}.py").write_text(
+            f'raise ModuleNotFoundError("No module named {name!r}", name={name!r})\n'
+        )
+    places = os.pathsep.join(filter(None, [str(missing), os.environ.get("PYTHONPATH")]))
     process = subprocess.run(
         [sys.executable, PROGRAM, *words, "--folder", folder, "--results", folder / "results"],
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "PYTHONPATH": places},
     )
     assert process.returncode == 0, process.stdout + process.stderr
     return (folder / "results" / "report.md").read_text()
