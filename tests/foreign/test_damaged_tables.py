@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from millpond.delta import Table, check_data_files
+from millpond.delta import Table, check_data_files, connect, damage_told, live_rows_sql
 from millpond.errors import MillpondError
 from millpond.errors.delta import DataFileUnreadableError
 from tests.pipeline_folder import PipelineFolder
@@ -60,6 +64,22 @@ def with_a_torn_file(table: Path) -> None:
     file.write_bytes(file.read_bytes()[:-40])
 
 
+def with_a_broken_footer(table: Path) -> None:
+    file = next(table.glob("*.parquet"))
+    data = bytearray(file.read_bytes())
+    length = int.from_bytes(data[-8:-4], "little")
+    data[-8 - length : -8] = b"\xff" * length
+    file.write_bytes(data)
+
+
+def with_broken_pages(table: Path) -> None:
+    file = next(table.glob("*.parquet"))
+    data = bytearray(file.read_bytes())
+    size = len(data) - 12 - int.from_bytes(data[-8:-4], "little")
+    data[4 : 4 + size] = b"\xff" * size
+    file.write_bytes(data)
+
+
 def needs(reader: int, writer: int, *features: str) -> Callable[[Path], None]:
     def change(table: Path) -> None:
         protocol = {"minReaderVersion": reader, "minWriterVersion": writer}
@@ -79,6 +99,8 @@ DAMAGES = {
     "a commit that is missing": (gap, "DELTA_LOG_CORRUPT.*is not complete"),
     "a data file that is gone": (without_a_file, "DELTA_DATA_FILE_MISSING.*parquet"),
     "a data file that is torn": (with_a_torn_file, "FILE_UNREADABLE.*parquet"),
+    "a data file with a broken footer": (with_a_broken_footer, "FILE_UNREADABLE"),
+    "a data file with broken pages": (with_broken_pages, "FILE_UNREADABLE"),
     "a reader's feature that nobody knows": (
         needs(3, 7, "starCrossed"),
         "UNSUPPORTED_TABLE_FEATURE.*can't be read.*starCrossed",
@@ -147,7 +169,8 @@ def test_a_damaged_source_is_named_to_batches_and_to_streams(
     change, pattern = DAMAGES[damage]
     table = tmp_path / "theirs"
     for number in range(NEWEST + 1):
-        write_deltalake(table, pa.table({"k": [number]}), mode="append")
+        # Of one value, the engine takes what the log says.
+        write_deltalake(table, pa.table({"k": [number, -number - 1]}), mode="append")
     change(table)
     folder.write("sources.sql", SOURCES.format(path=table))
     errors = errors_of(folder)
@@ -161,11 +184,53 @@ def test_a_damaged_target_is_named_and_left_as_it_is(copied: PipelineFolder, dam
     target = copied.table("target")
     change(target)
     before = {path: path.stat().st_mtime_ns for path in target.rglob("*")}
-    copied.feed("source", [{"k": 0}, {"k": 1}, {"k": 9}])
+    copied.feed("source", [{"k": 0}, {"k": 1}, {"k": 2}, {"k": 9}])
     (error,) = errors_of(copied)
     assert matches(error, pattern), error
     after = {path: path.stat().st_mtime_ns for path in target.rglob("*")}
     assert after == before
+
+
+@pytest.mark.parametrize("kind", ["EACCES", "EMFILE", "EIO", "ESTALE"])
+def test_a_file_that_can_not_be_read_for_now_is_not_told_to_be_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"k": [1]}))
+    snapshot = Table(tmp_path / "t").snapshot()
+    (file,) = snapshot.files.values()
+    number = getattr(errno, kind)
+    place = snapshot.file_path(file)
+
+    stat = Path.stat
+
+    def fail(path: Path, **options: bool) -> os.stat_result:
+        if path == place:
+            raise OSError(number, os.strerror(number), str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", fail)
+    with pytest.raises(OSError, match=os.strerror(number)) as caught:
+        check_data_files(snapshot)
+    assert caught.value.errno == number
+
+
+@pytest.mark.parametrize("at", range(0, 200, 7))
+def test_any_byte_of_a_footer_that_is_another_leaves_rows_or_damage(
+    tmp_path: Path, at: int
+) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"k": [1, 2], "v": ["a", "b"]}))
+    snapshot = Table(tmp_path / "t").snapshot()
+    path = next((tmp_path / "t").glob("*.parquet"))
+    data = bytearray(path.read_bytes())
+    data[-9 - at % int.from_bytes(data[-8:-4], "little")] ^= 0xFF
+    path.write_bytes(data)
+    with (
+        connect() as connection,
+        suppress(DataFileUnreadableError, duckdb.ConversionException),
+        damage_told(snapshot.path),
+    ):
+        rows = live_rows_sql(connection, snapshot, snapshot.files.values())
+        connection.execute(rows).fetchall()
 
 
 def test_a_file_that_is_not_as_long_as_the_log_says_is_looked_into(tmp_path: Path) -> None:

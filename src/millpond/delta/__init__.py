@@ -21,12 +21,13 @@ from millpond.delta.deletion_vectors import (
     vector_path,
     write_deletion_vectors,
 )
-from millpond.delta.duckdb_connection import connect
+from millpond.delta.duckdb_connection import DEFAULT_MEMORY_LIMIT, connect
 from millpond.delta.file_skipping import ColumnRange, files_overlapping
 from millpond.delta.live_rows import (
     FILE_COLUMN,
     ROW_COLUMN,
     check_data_files,
+    damage_told,
     escape_glob,
     hidden_columns_of,
     live_rows_sql,
@@ -40,6 +41,7 @@ from millpond.delta.table import Table, check_definition
 from millpond.delta.transaction import Transaction
 
 __all__ = [
+    "DEFAULT_MEMORY_LIMIT",
     "FILE_COLUMN",
     "LOG_FOLDER",
     "ROW_COLUMN",
@@ -61,6 +63,7 @@ __all__ = [
     "check_definition",
     "connect",
     "copy_to_files",
+    "damage_told",
     "duckdb_type",
     "escape_glob",
     "files_overlapping",

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from millpond.delta.partition_values import value_sql
 from millpond.delta.schema import duckdb_type, literal, quote
 from millpond.delta.snapshot import Snapshot
 from millpond.errors.delta import DataFileMissingError, DataFileUnreadableError
+from millpond.errors.disk_reason import system_error
 from millpond.storage import LocalStore, Store
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ ROW_COLUMN = "__row"
 
 _FILENAME = "__millpond_filename"
 _GLOB_CHARACTERS = re.compile(r"([\[*?])")
+# What DuckDB says of files that end before they should.
+_TOO_SHORT = "Could not read"
 _numbers = itertools.count(1)
 
 # By path, the top-level columns of a data file and their DuckDB types.
@@ -170,23 +174,49 @@ def _compare(held: Sequence[Mapping[str, str]], names: Sequence[str]) -> tuple[s
 def _physical_columns(
     connection: duckdb.DuckDBPyConnection, table: Path, paths: Sequence[str]
 ) -> list[Mapping[str, str]]:
-    import duckdb
-
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110 - twice as fast, for thousands of files
             raise DataFileMissingError.of(Path(path))
     known = {path: _known_columns.get(path) for path in paths}
     unknown = [path for path, columns in known.items() if columns is None]
     if unknown:
-        try:
+        with damage_told(table):
             read = _read_columns(connection, unknown)
-        except duckdb.InvalidInputException as error:
-            raise DataFileUnreadableError.of(table, reason=_first_line(error)) from error
         known.update(read)
         if len(_known_columns) + len(read) > _MAX_KNOWN:
             _known_columns.clear()
         _known_columns.update(read)
     return [columns for path in paths if (columns := known[path]) is not None]
+
+
+@contextmanager
+def damage_told(table: Path) -> Iterator[None]:
+    """Tell of what DuckDB meets in damaged files of a table, for queries of `live_rows_sql`.
+
+    Raises:
+        DataFileUnreadableError: A file is damaged.
+    """
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if not _is_damage(error):
+            raise
+        raise DataFileUnreadableError.of(table, reason=_first_line(error)) from error
+
+
+def _is_damage(error: duckdb.Error) -> bool:
+    """Whether DuckDB could not follow what a file holds.
+
+    Memory, the disk and values that do not fit a query are of other kinds.
+    """
+    import duckdb
+
+    if isinstance(error, duckdb.IOException):
+        return _TOO_SHORT in str(error) and system_error(error) is None
+    # Broken footers bring forth errors of no kind.
+    return isinstance(error, duckdb.InvalidInputException) or type(error) is duckdb.Error
 
 
 def _read_columns(
@@ -217,6 +247,7 @@ def check_data_files(snapshot: Snapshot) -> None:
     Raises:
         DataFileMissingError: A file is not there.
         DataFileUnreadableError: A file is no whole Parquet file.
+        OSError: A file can't be read now.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -229,6 +260,9 @@ def check_data_files(snapshot: Snapshot) -> None:
         except FileNotFoundError as error:
             raise DataFileMissingError.of(path) from error
         except (pa.ArrowException, OSError) as error:
+            if system_error(error) is not None:
+                # Rights, limits and disks are no damage, and pass.
+                raise
             reason = f"{path}: {_first_line(error)}"
             raise DataFileUnreadableError.of(snapshot.path, reason=reason) from error
 

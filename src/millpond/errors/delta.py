@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Self
 
-from millpond.errors.base import MillpondError
+from millpond.errors.base import MillpondError, SourceLocation
 
 DECIMAL_HINT = "a DECIMAL has 1 to 38 digits, and not more behind the point than there are"
 
@@ -295,6 +295,12 @@ class DataFileMissingError(MillpondError, FileNotFoundError):
         )
 
 
+_RESTORE_FILE = (
+    "restore the file from a backup; or, where a pipeline can compute the table anew, do a full "
+    "refresh of it"
+)
+
+
 class DataFileUnreadableError(MillpondError, ValueError):
     """A data file that a table's log names is there, and is damaged."""
 
@@ -305,8 +311,16 @@ class DataFileUnreadableError(MillpondError, ValueError):
     def of(cls, table: Path, *, reason: str) -> Self:
         return cls(
             f"A data file of the table at {str(table)!r} can't be read: {reason.rstrip('.')}.",
-            hint="restore the file from a backup; or, where a pipeline can compute the table anew, "
-            "do a full refresh of it",
+            hint=_RESTORE_FILE,
+        )
+
+    @classmethod
+    def from_engine(cls, reason: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            "A data file of a table that the query reads can't be read: "
+            f"{reason.partition(chr(10))[0].rstrip('.')}.",
+            where=where,
+            hint=_RESTORE_FILE,
         )
 
 

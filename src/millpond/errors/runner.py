@@ -106,6 +106,27 @@ class StorageNotWritableError(MillpondError, OSError):
         )
 
 
+class FlowOutOfMemoryError(MillpondError, MemoryError):
+    """A batch needs more memory than the process may have, and not all of it can go to disk."""
+
+    error_class = "FLOW_OUT_OF_MEMORY"
+    sqlstate = "53200"
+
+    @classmethod
+    def from_flow(
+        cls, flow: str, error: BaseException, *, limit: str, folder: str, where: SourceLocation
+    ) -> Self:
+        return cls(
+            f"Flow {flow} needs more memory than the {limit} that its batches have: "
+            f"{disk_reason(error)}. The batch that it was at is in its table whole or not at all.",
+            where=where,
+            hint="make batches smaller: maxFilesPerTrigger or maxBytesPerTrigger of the stream, or "
+            "millpond.maxFilesPerTrigger and millpond.maxBytesPerTrigger in the configuration of "
+            f"the spec; leave out, or split, values that are very long; and see that {folder}, "
+            "where what does not fit is kept for the time, has space left (TMPDIR)",
+        )
+
+
 class TableSchemaChangedError(MillpondError, ValueError):
     """A table's new columns or partitioning do not fit the rows that it holds."""
 

@@ -8,16 +8,20 @@ A vacuum of another writer may also have taken files away that were removed sinc
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 
-from millpond.delta import Snapshot, Transaction
+from millpond.delta import Snapshot, Transaction, damage_told
 from millpond.errors.delta import CommitConflictError, DataFileMissingError
+from millpond.errors.disk_reason import system_error
 from millpond.errors.flows import TooManyCommitConflictsError
 from millpond.flows.batch import BatchContext, BatchResult
 from millpond.profiling import phase
 
 MAX_ATTEMPTS = 20
+# What DuckDB says of paths that it looks for before it opens them.
+_NO_SUCH_FILE = "No files found"
 
 Attempt = Callable[[Transaction], BatchResult]
 
@@ -51,6 +55,7 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
 
     Raises:
         CommitConflictError: The table is another one than the batch was planned for.
+        DataFileUnreadableError: A file of the table is damaged.
         TooManyCommitConflictsError: Other writers were faster each time.
     """
     import duckdb
@@ -61,9 +66,10 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
         if transaction.snapshot.metadata.id != context.table_id:
             raise CommitConflictError.another_table(context.table.path)
         try:
-            result = attempt(transaction)
-        except (DataFileMissingError, duckdb.IOException):
-            if not _is_overtaken(transaction):
+            with damage_told(context.table.path):
+                result = attempt(transaction)
+        except (DataFileMissingError, duckdb.IOException) as error:
+            if not (_is_gone(error) and _is_overtaken(transaction)):
                 raise
             transaction.discard()
             continue
@@ -90,6 +96,13 @@ def commit_changes(context: BatchContext, attempt: Attempt, *, operation: str) -
         batch_id=context.batch_id,
         attempts=MAX_ATTEMPTS,
     )
+
+
+def _is_gone(error: Exception) -> bool:
+    """Whether a file of the snapshot is no longer there, which a full disk is not."""
+    if isinstance(error, DataFileMissingError):
+        return True
+    return system_error(error) == errno.ENOENT or _NO_SUCH_FILE in str(error)
 
 
 def _is_overtaken(transaction: Transaction) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta import AddFile, Snapshot, connect, literal, live_rows_sql
+from millpond.delta import AddFile, Snapshot, connect, damage_told, literal, live_rows_sql
 from millpond.engine.protocol import EmptyInput, Input, ParquetInput
 from millpond.errors.delta import DataFileMissingError, DataFileUnreadableError
 from millpond.errors.streaming import StreamSourceFileUnreadableError
@@ -88,14 +88,12 @@ def _write(
     path = folder / f"rows-{number}.parquet"
     with connect(temporary_folder=folder / "spill") as connection:
         try:
-            rows = live_rows_sql(connection, snapshot, files, store=store)
-            connection.execute(f"COPY ({rows}) TO {literal(str(path))} (FORMAT parquet)")
-        except (
-            DataFileUnreadableError,
-            duckdb.InvalidInputException,
-            duckdb.ConversionException,
-        ) as error:
-            reason = str(error).splitlines()[0].rstrip(".")
+            with damage_told(snapshot.path):
+                rows = live_rows_sql(connection, snapshot, files, store=store)
+                connection.execute(f"COPY ({rows}) TO {literal(str(path))} (FORMAT parquet)")
+        except (DataFileUnreadableError, duckdb.ConversionException) as error:
+            told = error.__cause__ or error
+            reason = str(told).splitlines()[0].rstrip(".")
             raise StreamSourceFileUnreadableError.from_rows(snapshot.path, reason=reason) from error
     return str(path)
 

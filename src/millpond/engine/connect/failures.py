@@ -27,6 +27,7 @@ from millpond.engine.sqltext.analysis import TextAnalysis
 from millpond.engine.sqltext.blocks import outline
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import MillpondError, SourceLocation
+from millpond.errors.delta import DataFileUnreadableError
 from millpond.errors.disk_reason import engine_disk_reason
 from millpond.errors.engine import (
     QueryAnalysisError,
@@ -39,6 +40,10 @@ from millpond.files.metadata import METADATA_FIELDS
 from millpond.sql.tokens import TokenKind, identifier_value
 
 _BY_ALL = re.compile(r"\bBY\s+ALL\b", re.IGNORECASE)
+# How messages begin where the engine can't follow what is in a Parquet file.
+_DAMAGED_FILE = re.compile(
+    r"Parquet (?:argument )?error: (?!NYI|Arrow: )|Arrow: .*\b(?:ARROW:|arrow )schema\b"
+)
 
 
 @dataclass(frozen=True)
@@ -87,18 +92,19 @@ def running(plan: ConnectPlan) -> Iterator[None]:
         if names_missing(error):
             raise analysis_error(error, Subject.of_plan(plan)) from error
         message = message_of(error)
-        disk = _disk_error(message, where=plan.location)
+        told = _disk_error(message, where=plan.location) or _damage(message, where=plan.location)
         violation = violation_in(message, where=plan.location)
         if violation is None and is_unplanned(error):
             raise QueryRunError.unplanned(message, where=plan.location) from error
-        raise violation or disk or QueryRunError.of(message, where=plan.location) from error
+        raise violation or told or QueryRunError.of(message, where=plan.location) from error
 
 
 def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
     """The error for a query or expression that the engine can't analyse."""
-    disk = _disk_error(message_of(error), where=subject.where)
-    if disk is not None:
-        return disk
+    message = message_of(error)
+    told = _disk_error(message, where=subject.where) or _damage(message, where=subject.where)
+    if told is not None:
+        return told
     parts = missing_column(error)
     if parts:
         where, caret = find_name(subject, parts)
@@ -124,7 +130,7 @@ def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
         where, caret = find_name(subject, [found])
         text = f"the engine can't read it from {found!r} on."
         return QueryAnalysisError.of(text, subject=subject.name, where=where, detail=caret or "")
-    first_line, _, rest = message_of(error).partition("\n")
+    first_line, _, rest = message.partition("\n")
     return QueryAnalysisError.of(first_line, subject=subject.name, where=subject.where, detail=rest)
 
 
@@ -132,6 +138,13 @@ def _disk_error(message: str, *, where: SourceLocation | None) -> MillpondError 
     """The error where a full disk, or the like, is why the engine failed."""
     reason = engine_disk_reason(message)
     return None if reason is None else StorageNotWritableError.from_engine(reason, where=where)
+
+
+def _damage(message: str, *, where: SourceLocation | None) -> MillpondError | None:
+    """The error where a damaged file is why the engine failed."""
+    if _DAMAGED_FILE.match(message) is None:
+        return None
+    return DataFileUnreadableError.from_engine(message, where=where)
 
 
 def _is_all(parts: Sequence[str]) -> bool:

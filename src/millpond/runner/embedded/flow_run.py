@@ -11,10 +11,11 @@ from typing import assert_never
 
 from millpond import flows
 from millpond.definitions import FlowKind, SqlQuery
+from millpond.delta import DEFAULT_MEMORY_LIMIT
 from millpond.engine.embedded import EmbeddedEngine
 from millpond.engine.protocol import Input, ParquetInput, TableRead
 from millpond.errors import MillpondError
-from millpond.errors.runner import StorageNotWritableError
+from millpond.errors.runner import FlowOutOfMemoryError, StorageNotWritableError
 from millpond.files import ListedFile
 from millpond.flows import NO_SNAPSHOTS, BatchContext, Snapshots
 from millpond.graph import Follower, LocalSource, ResolvedFlow, StreamRead, folder_of
@@ -36,6 +37,9 @@ from millpond.streaming import (
     run_once,
 )
 from millpond.streaming.file_source import FileSource
+
+# What DuckDB says where rows outgrow its memory, and then the folder for what does not fit.
+_NO_ROOM_TO_OFFLOAD = ("failed to offload", "max_temp_directory_size")
 
 
 @dataclass(frozen=True)
@@ -252,8 +256,13 @@ def _explained(flow: ResolvedFlow) -> Iterator[None]:
     except MillpondError:
         raise
     except duckdb.OutOfMemoryException as error:
-        raise StorageNotWritableError.from_spill(
-            flow.name, error, folder=tempfile.gettempdir(), where=flow.flow.location
+        folder, where = tempfile.gettempdir(), flow.flow.location
+        if any(words in str(error) for words in _NO_ROOM_TO_OFFLOAD):
+            raise StorageNotWritableError.from_spill(
+                flow.name, error, folder=folder, where=where
+            ) from error
+        raise FlowOutOfMemoryError.from_flow(
+            flow.name, error, limit=DEFAULT_MEMORY_LIMIT, folder=folder, where=where
         ) from error
     except (OSError, duckdb.IOException) as error:
         raise StorageNotWritableError.from_flow(
