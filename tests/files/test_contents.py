@@ -101,11 +101,25 @@ def test_a_file_of_the_older_format_of_xz_is_read(content):
 
 
 @pytest.mark.parametrize(
-    ("ending", "name"), [("snappy", "Snappy"), ("Z", "compress"), ("br", "Brotli"), ("zip", "ZIP")]
+    ("ending", "name", "data"),
+    [
+        ("snappy", "Snappy", b"\0\0\0\x05\0\0\0\x07\x05\x10hello"),
+        ("snappy", "Snappy", b"\xff\x06\0\0sNaPpY\x01\x09\0\0"),
+        ("sz", "Snappy", b"\xff\x06\0\0sNaPpY\x01\x09\0\0"),
+        ("Z", "compress", b"\x1f\x9d\x90a\0"),
+        ("lzo", "LZO", b"\x89LZO\0\r\n\x1a\n"),
+        ("zip", "ZIP", b"PK\x03\x04\x14\0"),
+        ("7z", "7-Zip", b"7z\xbc\xaf\x27\x1c\0\x04"),
+    ],
 )
-def test_a_compression_that_can_not_be_read_is_named(content, ending, name):
+def test_a_compression_that_can_not_be_read_is_named(content, ending, name, data):
     with pytest.raises(FileCompressionError, match=f"the compression {name}, which is not"):
-        content(ending, b"whatever it is")
+        content(ending, data)
+
+
+@pytest.mark.parametrize("ending", ["com.br", "snappy", "sz", "Z", "lzo", "zip", "7z"])
+def test_plain_files_are_read_whatever_a_compression_their_ending_could_tell_of(content, ending):
+    assert content(ending, b"1.2.3.4 - GET /\n") == b"1.2.3.4 - GET /\n"
 
 
 @pytest.mark.parametrize(

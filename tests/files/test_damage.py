@@ -9,14 +9,17 @@ import sys
 from pathlib import Path
 
 import duckdb
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from millpond.errors.file_formats import FileCompressionError, FileUnreadableError
+from millpond.errors.file_formats import FileCompressionError, FileUnreadableError, RowTooLongError
 from millpond.errors.file_reads import FilesNotReadError, FilesUnreadableError
 from millpond.files.damage import is_damage
+from millpond.files.formats import avro
 from tests.faults.small_disk import limited
+from tests.files.format_reads import read
 
 READ = "read_files('SENT', format => 'parquet', schema => 'a {}', ignoreCorruptFiles => true)"
 QUERY = f"SELECT CAST(a AS STRING) AS a FROM STREAM {READ}"
@@ -83,7 +86,7 @@ def test_a_torn_file_is_damaged(tmp_path, cut):
 def test_rights_and_compressions_that_are_unknown_are_no_damage():
     assert not is_damage(PermissionError(13, "Permission denied"))
     assert not is_damage(duckdb.IOException('Cannot open file "a": Permission denied'))
-    assert not is_damage(FileCompressionError.from_ending("file:/a.br", compression="Brotli"))
+    assert not is_damage(FileCompressionError.from_content("file:/a.Z", compression="compress"))
     assert is_damage(FileUnreadableError.from_file("file:/a.gz", reason="it ends too early"))
 
 
@@ -155,3 +158,40 @@ def test_a_limit_on_what_is_written_costs_the_update_and_not_the_file(folder):
     assert "passed over" not in ended.stderr
     folder.run()
     assert len(folder.rows("t")) == 40_000
+
+
+def test_what_millpond_does_not_read_of_whole_files_is_no_damage():
+    assert not is_damage(FileUnreadableError.too_long("file:/a", what="row", limit_bytes=1 << 20))
+    assert not is_damage(RowTooLongError.from_line("file:/a", 1, limit_characters=1))
+    told = FileUnreadableError.beyond_reach("s3://b//a", reason="its key is odd", hint="copy it")
+    assert not is_damage(told)
+
+
+@pytest.mark.parametrize("problem", [MemoryError, RecursionError, OverflowError])
+def test_an_avro_file_that_there_is_no_memory_for_is_not_damaged(tmp_path, monkeypatch, problem):
+    path = tmp_path / "a.avro"
+    schema = {"type": "record", "name": "Row", "fields": [{"name": "a", "type": "int"}]}
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, [{"a": 1}])
+
+    def fail(*_arguments):
+        raise problem
+
+    monkeypatch.setattr(avro, "_table", fail)
+    with pytest.raises(FileUnreadableError, match=r"a\.avro") as caught:
+        read("avro", path, "a INT")
+    assert not is_damage(caught.value)
+
+
+def test_an_avro_file_of_a_type_that_no_table_can_hold_is_not_damaged(tmp_path):
+    path = tmp_path / "a.avro"
+    fields = [{"name": "a", "type": "int"}, {"name": "next", "type": ["null", "Row"]}]
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, [])
+    with pytest.raises(FileUnreadableError, match="contains itself") as caught:
+        read("avro", path, "a INT")
+    assert not is_damage(caught.value)
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(FileUnreadableError) as caught:
+        read("avro", path, "a INT")
+    assert is_damage(caught.value)

@@ -55,10 +55,15 @@ class UnsupportedDatetimePatternError(MillpondError, ValueError):
 
 
 class FileUnreadableError(MillpondError, ValueError):
-    """The content of a file is not of the format that it is read as."""
+    """The content of a file is not of the format that it is read as.
+
+    Attributes:
+        is_damage: Whether the content is to blame, and not what can be read of its kind.
+    """
 
     error_class = "FILE_UNREADABLE"
     sqlstate = "22000"
+    is_damage: bool = True
 
     @classmethod
     def from_file(cls, uri: str, *, reason: str) -> Self:
@@ -68,13 +73,24 @@ class FileUnreadableError(MillpondError, ValueError):
         )
 
     @classmethod
+    def beyond_reach(cls, uri: str, *, reason: str, hint: str) -> Self:
+        """Of a file that may be whole, and that can't be read all the same."""
+        return cls._undamaged(f"{uri} can't be read: {reason.strip()}", hint=hint)
+
+    @classmethod
     def too_long(cls, uri: str, *, what: str, limit_bytes: int) -> Self:
-        return cls(
+        return cls._undamaged(
             f"{uri} can't be read: a {what} in it is longer than {limit_bytes >> 20} MiB, "
             "and is held in memory as a whole.",
             hint=f"split the {what}; if it has none that long, check the option lineSep or rowTag, "
             "or whether the file is of another format",
         )
+
+    @classmethod
+    def _undamaged(cls, what: str, *, hint: str) -> Self:
+        error = cls(what, hint=hint)
+        error.is_damage = False
+        return error
 
 
 class FileCompressionError(MillpondError, NotImplementedError):
@@ -84,10 +100,10 @@ class FileCompressionError(MillpondError, NotImplementedError):
     sqlstate = "0A000"
 
     @classmethod
-    def from_ending(cls, uri: str, *, compression: str) -> Self:
+    def from_content(cls, uri: str, *, compression: str) -> Self:
         return cls(
-            f"{uri} can't be read: its ending tells of the compression {compression}, which is "
-            "not supported.",
+            f"{uri} can't be read: its ending and its content tell of the compression "
+            f"{compression}, which is not supported.",
             hint="unpack it, or compress it with gzip, bzip2, xz, zstd or lz4",
         )
 

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -150,14 +151,35 @@ BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 """What they raise for content that is not of the compression; bz2 and pyarrow raise an `OSError`
 without a number."""
 
+_SNAPPY = b"\xff\x06\x00\x00sNaPpY"
+
+
+@dataclass(frozen=True)
+class UnknownCompression:
+    """A compression that can't be read.
+
+    Attributes:
+        name: As people call it.
+        signatures: What its content begins with.
+    """
+
+    name: str
+    signatures: tuple[bytes, ...]
+
+    def is_that_of(self, path: Path) -> bool:
+        """Whether a file has such content: endings such as `.z` or `.sz` may mean anything."""
+        with path.open("rb") as file:
+            return file.read(max(map(len, self.signatures))).startswith(self.signatures)
+
+
 UNKNOWN = {
-    "7z": "7-Zip",
-    "br": "Brotli",
-    "lzo": "LZO",
-    "snappy": "Snappy",
-    "sz": "Snappy",
-    "z": "compress",
-    "zip": "ZIP",
+    "7z": UnknownCompression("7-Zip", (b"7z\xbc\xaf\x27\x1c",)),
+    "lzo": UnknownCompression("LZO", (b"\x89LZO",)),
+    # Hadoop's begins with a length, the high byte of which is zero.
+    "snappy": UnknownCompression("Snappy", (_SNAPPY, b"\0")),
+    "sz": UnknownCompression("Snappy", (_SNAPPY,)),
+    "z": UnknownCompression("compress", (b"\x1f\x9d",)),
+    "zip": UnknownCompression("ZIP", (b"PK\x03\x04", b"PK\x05\x06")),
 }
-"""What other endings tell of, which can't be read."""
+"""What other endings may tell of, which can't be read. Without such content, files are plain."""
 ENDINGS_OF_COMPRESSIONS = frozenset({*OPENERS, *UNKNOWN})

@@ -40,8 +40,8 @@ def plain_content(file: ListedFile, options: FileOptions, *, folder: Path) -> Lo
         # A file of no bytes has no rows, whatever it is called.
         if file.size_bytes and ending in OPENERS:
             path = _rewritten(path, file, folder, OPENERS[ending])
-        elif file.size_bytes and ending in UNKNOWN:
-            raise FileCompressionError.from_ending(file.uri, compression=UNKNOWN[ending])
+        elif ending in UNKNOWN and UNKNOWN[ending].is_that_of(path):
+            raise FileCompressionError.from_content(file.uri, compression=UNKNOWN[ending].name)
         encoding = _encoding(options)
         if encoding not in _UTF8:
             path = _rewritten(path, file, folder, lambda source: _Transcoded(source, encoding))

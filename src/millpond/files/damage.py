@@ -14,13 +14,12 @@ from millpond.errors.file_formats import (
     FileColumnTypeError,
     FileUnreadableError,
     MalformedRecordError,
-    RowTooLongError,
 )
 
 if TYPE_CHECKING:
     import duckdb
 
-_OF_CONTENT = (FileUnreadableError, CsvQuoteError, RowTooLongError)
+_OF_CONTENT = (FileUnreadableError, CsvQuoteError)
 # What SQL raises for values that do not fit what was asked for.
 _OF_VALUES = tuple(f"[{cls.error_class}]" for cls in (FileColumnTypeError, MalformedRecordError))
 # Of files shorter than they say. Others are of files that DuckDB writes.
@@ -39,6 +38,8 @@ def is_damage(error: BaseException) -> bool:
     import duckdb
 
     if system_error(error) is not None:
+        return False
+    if isinstance(error, FileUnreadableError) and not error.is_damage:
         return False
     if isinstance(error, MillpondError):
         cause = error.__cause__

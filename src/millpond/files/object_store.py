@@ -92,7 +92,8 @@ class ObjectStoreFiles:
         if "//" in path:
             # pyarrow lists such keys, but takes none.
             reason = "its key has an empty part, between two slashes"
-            raise FileUnreadableError.from_file(uri, reason=reason)
+            hint = "copy the object to a key without two slashes in a row"
+            raise FileUnreadableError.beyond_reach(uri, reason=reason, hint=hint)
         with self._failing(path, "read"):
             info = self._file_system.get_file_info([self._key(path)])[0]
         return ListedFile(uri, info.size, _whole_seconds(info.mtime_ns)) if info.is_file else None

@@ -19,7 +19,7 @@ from millpond.errors.file_formats import (
     FileUnreadableError,
     UnsupportedFormatOptionError,
 )
-from millpond.files.formats.avro_types import AvroType, record_type
+from millpond.files.formats.avro_types import AvroType, UnsupportedAvroError, record_type
 from millpond.files.formats.base import LocalFile, Selection
 from millpond.files.formats.typed_columns import (
     TypedFile,
@@ -123,7 +123,11 @@ def _readable(uri: str) -> Iterator[None]:
         raise
     except (RecursionError, MemoryError) as error:
         reason = f"it is nested too deeply or has a damaged length ({type(error).__name__})"
-        raise FileUnreadableError.from_file(uri, reason=reason) from error
+        hint = "see whether the file is damaged; if not, less memory may be in use another time"
+        raise FileUnreadableError.beyond_reach(uri, reason=reason, hint=hint) from error
+    except (OverflowError, UnsupportedAvroError) as error:
+        hint = "the file may be whole: write it anew with other types, or keep it elsewhere"
+        raise FileUnreadableError.beyond_reach(uri, reason=_reason(error), hint=hint) from error
     except Exception as error:  # fastavro fails with whatever its Python code meets
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -138,6 +142,8 @@ def _reason(error: Exception) -> str:
         case OverflowError():
             # Python's dates and times end there, and with them fastavro's.
             return f"it has a date or time outside of the years 1 to 9999 ({text})"
+        case UnsupportedAvroError():
+            return text
         case EOFError() | StopIteration():
             return text or "it ends too early"
         case KeyError():

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructField, StructType
 
 from millpond.delta.schema import duckdb_type, literal, quote
 from millpond.errors.file_formats import FileColumnTypeError, FileUnreadableError
+from millpond.files.damage import is_damage
 from millpond.files.formats.base import FILE_INDEX, RESCUED
 from millpond.files.formats.duckdb_types import ZONELESS, columns_of, spark_type
 from millpond.files.formats.file_sql import file_index_sql, paths_sql, uri_sql
@@ -73,6 +74,8 @@ def typed_file(file: LocalFile, connection: DuckDBPyConnection) -> TypedFile:
     except duckdb.OutOfMemoryException:
         raise
     except (duckdb.Error, RuntimeError, UnicodeDecodeError) as error:
+        if isinstance(error, RuntimeError) and not is_damage(error):
+            raise
         # Names that are no UTF-8 are beyond DuckDB's client.
         raise FileUnreadableError.from_file(file.uri, reason=str(error)) from error
     return TypedFile(file, tuple(columns), instants)
