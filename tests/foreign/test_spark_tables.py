@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from millpond.delta import Table
 from tests.foreign.spark_tables import ANSWERS, TABLES, unpack
 from tests.pipeline_folder import PipelineFolder
 from tests.readers import read_with_delta_rs
@@ -91,3 +92,13 @@ def comparable(value: Any) -> Any:
         case datetime() if value.tzinfo is not None:
             return value.astimezone(UTC)
     return value
+
+
+@pytest.mark.parametrize("kind", QUERIES)
+def test_a_length_that_is_not_checked_is_not_handed_on(recorded: Recorded, kind: str) -> None:
+    """Spark would check it at each write to the table."""
+    name = "__CHAR_VARCHAR_TYPE_STRING"
+    source = Table(recorded.root / "varchar").snapshot().metadata.schema
+    assert name in source["v"].metadata
+    made = Table(recorded.folder.table(f"{kind}_varchar")).snapshot().metadata.schema
+    assert name not in made["v"].metadata

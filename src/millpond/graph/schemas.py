@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
 
-# Spark's keys for the default value of a column.
-_OF_THE_SOURCE = frozenset({"CURRENT_DEFAULT", "EXISTS_DEFAULT"})
+# Spark's keys for the default value of a column, and for a length that nobody checks here.
+_OF_THE_SOURCE = frozenset({"CURRENT_DEFAULT", "EXISTS_DEFAULT", "__CHAR_VARCHAR_TYPE_STRING"})
 _RESERVED_NAMES = frozenset({FILE_COLUMN, ROW_COLUMN, "file_row_number"})
 
 
@@ -206,7 +206,7 @@ def _nullable(schema: StructType) -> StructType:
 def _of_the_query(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What a column keeps of the metadata that it has in a table that the query reads.
 
-    How that table is written is its own affair: a default, an identity, its history of types.
+    How that table is written is its own affair: a default, an identity, a length, its types before.
     """
     return {
         key: value
