@@ -1,4 +1,7 @@
-"""Fixtures: `folder`, a pipeline folder; `draw`, chance that can be had again; `warm`, quick runs."""
+"""Fixtures: `folder`, a pipeline folder; `draw`, chance that can be had again; `warm`, quick runs.
+
+The tests here need Linux: its `/proc`, `/dev/full` and mounts.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ TOLD = {"STORAGE_NOT_WRITABLE", "EVENT_LOG_NOT_WRITABLE", "ENGINE_START_FAILED"}
 
 
 @pytest.mark.timeout(0)
-def test_too_few_open_files_cost_an_update_and_no_row(tmp_path, draw, warm):
+def test_too_few_open_files_cost_an_update_and_no_row(tmp_path, draw):
+    """A limit that may be raised is: macOS has a low one."""
     subject = Subject.made(tmp_path / "pipeline", draw.randrange(2**32), maxFilesPerTrigger="1")
     subject.deliver(2)
     assert error_classes(subject.run(inside=limited("n", 12))) == {"ENGINE_START_FAILED"}
@@ -27,11 +28,4 @@ def test_too_few_open_files_cost_an_update_and_no_row(tmp_path, draw, warm):
         subject.deliver(2)
         ended = subject.run(inside=limited("n", draw.randint(12, 64)))
         assert error_classes(ended) <= TOLD, ended.err
-    subject.check_complete(warm.run(subject.folder.root))
-
-
-def test_a_limit_that_may_be_raised_is(tmp_path):
-    """macOS has a low one, to be raised by who needs more."""
-    subject = Subject.made(tmp_path / "pipeline", 1)
-    subject.deliver()
     subject.complete(inside=limited("S -n", 20))
