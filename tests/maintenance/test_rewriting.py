@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from millpond.delta import Table, connect, live_rows_sql
+from millpond.errors.delta import DataFileUnreadableError
 from millpond.errors.maintenance import CompactionRowsDifferError
 from millpond.maintenance.groups import AUTOMATIC, BY_HAND, groups_due
 from millpond.maintenance.rewriting import rewrite
@@ -383,3 +384,17 @@ def test_a_failure_is_kept_and_the_table_left_alone_afterwards(table):
     for _ in range(20):
         work.after_batch()
     assert Table(table.path).snapshot().version == version
+
+
+def test_a_file_with_damaged_pages_is_told_as_that_and_stays(tmp_path):
+    table = scattered(tmp_path / "t")
+    before = table.snapshot().version
+    path = next(path for path in table.path.glob("*.parquet"))
+    data = bytearray(path.read_bytes())
+    size = len(data) - 12 - int.from_bytes(data[-8:-4], "little")
+    data[4 : 4 + size] = b"\xff" * size
+    path.write_bytes(data)
+    with pytest.raises(DataFileUnreadableError):
+        rewrite_all(table)
+    assert table.snapshot().version == before
+    assert path.exists()

@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from millpond.delta.actions import AddFile, Metadata
 from millpond.delta.data_files import write_data_files
 from millpond.delta.duckdb_connection import connect
-from millpond.delta.live_rows import hidden_columns_of, live_rows_sql
+from millpond.delta.live_rows import damage_told, hidden_columns_of, live_rows_sql
 from millpond.delta.schema import is_type_widened, widen_schema
 from millpond.delta.snapshot import Snapshot
 from millpond.errors.delta import SchemaChangeNotAllowedError
@@ -60,6 +60,7 @@ def rewrite_files(
     with (
         scratch_folder("spill") as spill,
         connect(temporary_folder=spill) as connection,
+        damage_told(snapshot.path),
     ):
         hidden = hidden_columns_of(connection, snapshot, files)
         return write_data_files(

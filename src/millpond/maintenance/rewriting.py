@@ -16,6 +16,7 @@ from millpond.delta import (
     Table,
     Transaction,
     connect,
+    damage_told,
     hidden_columns_of,
     live_rows_sql,
     quote,
@@ -49,6 +50,7 @@ def rewrite(
 
     Raises:
         CompactionRowsDifferError: The files hold another number of rows than the log says.
+        DataFileUnreadableError: A file of the group is damaged.
         MillpondError: The table can't be read or written.
     """
     transaction = table.begin()
@@ -58,6 +60,7 @@ def rewrite(
         scratch_folder("spill") as spill,
         # Of one thread, files are written in the order of their rows.
         connect(temporary_folder=spill, memory_limit=_MEMORY_LIMIT, threads=_THREADS) as connection,
+        damage_told(table.path),
     ):
         order = _order(transaction.snapshot, sorted_by) if len(group.files) > 1 else ""
         added = _write(connection, transaction, group, order=order, target_bytes=target_bytes)
