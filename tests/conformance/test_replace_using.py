@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
@@ -264,6 +265,8 @@ def test_a_null_sequence_fails_the_flow_and_applies_nothing(folder):
     assert ended.status("unsequenced") is FlowStatus.FAILED
     error = ended.error("unsequenced")
     assert isinstance(error, ReplaceUsingNullSequenceError)
+    assert "null sequence (s)" in str(error)
+    assert json.loads(error.row_json) == {"k": "a", "v": "z", "s": None}
     assert "batch 1" in str(error)
     assert "p.sql:2" in str(error)
     assert folder.rows("unsequenced") == [("a", "x", 1)]

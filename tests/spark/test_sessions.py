@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from pyspark.sql.connect.client import SparkConnectClient
 
 from millpond.engine.spark import SparkEngine
+from millpond.errors.engine import EngineConfigurationError
 from millpond.runner.spark.tables import SparkTable
 from tests.spark.server import SparkServer
 
@@ -28,3 +30,17 @@ def test_a_session_that_the_server_gave_up_is_opened_anew_with_its_settings(
         table.append_nothing("writer", 1)
         SparkConnectClient.release_session(engine.client())
         assert table.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("spark.sql.warehouse.dir", "/x"), ("spark.sql.shuffle.partitions", "many")]
+)
+def test_a_setting_that_the_server_refuses_is_told_without_a_stack(
+    spark_server: SparkServer, key: str, value: str
+) -> None:
+    engine = SparkEngine(
+        spark_server.url, configuration=None, catalog="spark_catalog", schema="default"
+    )
+    with closing(engine), pytest.raises(EngineConfigurationError, match=key) as caught:
+        engine.client({key: value})
+    assert len(str(caught.value).splitlines()) == 2

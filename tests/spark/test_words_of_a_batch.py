@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from millpond.errors.spark import SparkWorkerLateError
 from millpond.runner.spark.batch_program import PROBLEM
-from millpond.runner.spark.failures import _problem
+from millpond.runner.spark.failures import _late_worker, _problem
 from millpond.runner.spark.history import _result
 
 TOLD = {"batchId": 3, "rowsRead": 5, "rowsDropped": 1, "expectations": []}
@@ -18,7 +19,7 @@ TOLD = {"batchId": 3, "rowsRead": 5, "rowsDropped": 1, "expectations": []}
 def task() -> Any:
     """A task without expectations."""
     return SimpleNamespace(
-        flow=SimpleNamespace(name="f", flow=SimpleNamespace(location=None)),
+        flow=SimpleNamespace(name="f", flow=SimpleNamespace(location=None), sequence_text="s"),
         dataset=SimpleNamespace(name="t", dataset=SimpleNamespace(expectations=())),
     )
 
@@ -38,8 +39,18 @@ def test_a_problem_whose_words_are_cut_leaves_the_error_as_spark_told_it(told: s
 
 
 def test_a_problem_that_is_told_whole_is_an_error_of_its_own() -> None:
-    whole = json.dumps({"problem": "null_sequence", "batch_id": 1, "rows": 2})
-    assert _problem(f"{PROBLEM}{whole}", task()) is not None
+    row = {"problem": "null_sequence", "batch_id": 1, "rows": 2, "row_json": '{"k":1}'}
+    error = _problem(f"{PROBLEM}{json.dumps(row)}", task())
+    assert "a null sequence (s)" in str(error)
+    assert '{"k":1}' in str(error)
+
+
+def test_a_server_that_is_too_busy_for_python_is_no_fault_of_the_query() -> None:
+    told = "org.apache.spark.SparkException: Python worker failed to connect back. SQLSTATE: XX"
+    error = _late_worker(told, task())
+    assert isinstance(error, SparkWorkerLateError)
+    assert "did not start in time" in str(error)
+    assert _late_worker("division by zero", task()) is None
 
 
 def test_a_commit_without_metrics_tells_a_batch_all_the_same() -> None:

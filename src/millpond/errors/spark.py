@@ -159,6 +159,38 @@ class TableNotDeltaError(MillpondError, TypeError):
         )
 
 
+class SparkTableRefusedError(MillpondError, ValueError):
+    """The server refuses to make or to change the table of a dataset."""
+
+    error_class = "SPARK_TABLE_REFUSED"
+    sqlstate = "42000"
+
+    @classmethod
+    def from_table(cls, name: str, reason: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"The Spark server refuses to make or change {name} as it is defined: {reason}",
+            where=where,
+            hint="mend its name, columns, clauses or TBLPROPERTIES; in many catalogs names are of "
+            "letters, digits and _ alone",
+        )
+
+
+class SparkWorkerLateError(MillpondError, TimeoutError):
+    """A Python worker of the Spark server did not start in the time that Spark gives it."""
+
+    error_class = "SPARK_WORKER_LATE"
+    sqlstate = "57014"
+
+    @classmethod
+    def from_flow(cls, flow: str, *, where: SourceLocation | None) -> Self:
+        return cls(
+            f"Flow {flow} ended because a Python worker on the Spark server did not start in time.",
+            where=where,
+            hint="run the update again: it goes on after the last batch that was committed. Where "
+            "it happens often, the server has too little processor time or memory",
+        )
+
+
 class SparkCheckpointMissingError(MillpondError, LookupError):
     """A table holds batches of a flow whose checkpoint is not where it should be."""
 

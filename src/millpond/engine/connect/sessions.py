@@ -14,6 +14,7 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect import proto
 from pyspark.sql.connect.client import ChannelBuilder, SparkConnectClient
 
+from millpond.engine.connect.answers import message_of
 from millpond.engine.connect.clients import close_client
 from millpond.engine.connect.functions import RegisteredFunctions
 from millpond.errors.engine import EngineConfigurationError
@@ -118,7 +119,7 @@ class Sessions:
                 close_client(client)
                 if _is_about_connection(error):
                     raise
-                raise EngineConfigurationError.of(key, value, str(error)) from error
+                raise EngineConfigurationError.of(key, value, message_of(error)) from error
         return client
 
 

@@ -147,21 +147,25 @@ def _check(batch: DataFrame, counts: Row, batch_id: int, plan: BatchPlan) -> Non
     for index, expectation in enumerate(plan.expectations):
         failed = counts.rows_read - counts[f"passed_{index}"]
         if expectation.action == "FAIL" and failed:
-            columns = ", ".join(quote(column) for column in plan.columns)
-            row = (
-                batch.where(f"NOT ({_met(index)})")
-                .limit(1)
-                .selectExpr(f"to_json(struct({columns}), map('ignoreNullFields', 'false')) AS row")
-            )
             _refuse(
                 "expectation",
                 batch_id,
                 expectation=expectation.name,
                 failed_rows=failed,
-                row_json=row.collect()[0].row,
+                row_json=_one_row(batch, f"NOT ({_met(index)})", plan),
             )
     if plan.kind == "replace" and counts.unsequenced:
-        _refuse("null_sequence", batch_id, rows=counts.unsequenced)
+        unsequenced = f"{_kept(plan)} AND ({plan.sequence}\n) IS NULL"
+        row_json = _one_row(batch, unsequenced, plan)
+        _refuse("null_sequence", batch_id, rows=counts.unsequenced, row_json=row_json)
+
+
+def _one_row(batch: DataFrame, condition: str, plan: BatchPlan) -> str:
+    """A row that meets a condition, as JSON."""
+    columns = ", ".join(quote(column) for column in plan.columns)
+    shown = f"to_json(struct({columns}), map('ignoreNullFields', 'false')) AS row"
+    found: str = batch.where(condition).limit(1).selectExpr(shown).collect()[0].row
+    return found
 
 
 def _refuse(problem: str, batch_id: int, **details: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 
 from millpond.definitions import Expectation
-from millpond.engine.connect.answers import words_of
+from millpond.engine.connect.answers import message_of, words_of
 from millpond.engine.connect.engine import own_plan
 from millpond.engine.connect.failures import running
 from millpond.engine.connect.view_rows import violation_in
@@ -21,6 +21,8 @@ from millpond.errors import MillpondError
 from millpond.errors.engine import QueryRunError
 from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.replace_using import ReplaceUsingNullSequenceError
+from millpond.errors.spark import SparkTableRefusedError, SparkWorkerLateError
+from millpond.graph import ResolvedDataset
 from millpond.runner.schedule import Task
 from millpond.runner.spark.batch_program import PROBLEM, BatchProblemError
 from millpond.runner.spark.delta_failures import delta_failure
@@ -29,6 +31,20 @@ from millpond.runner.spark.delta_failures import delta_failure
 _RAISED = re.compile(rf"(?:\A|\[USER_RAISED_EXCEPTION\] |BatchProblemError: )({PROBLEM}.*)")
 _CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _WRAPPERS = frozenset({"STREAM_FAILED", "TASK_WRITE_FAILED"})
+WORKER_LATE = "Python worker failed to connect back"
+
+
+@contextmanager
+def set_up_explained(dataset: ResolvedDataset, engine: SparkEngine) -> Iterator[None]:
+    """Say what the table of a dataset could not be set up for."""
+    where = dataset.dataset.location
+    try:
+        with connected(engine.url, where=where):
+            yield
+    except PySparkException as error:
+        raise SparkTableRefusedError.from_table(
+            str(dataset.name), message_of(error), where=where
+        ) from error
 
 
 @contextmanager
@@ -40,7 +56,12 @@ def explained(task: Task, engine: SparkEngine) -> Iterator[None]:
             yield
     except QueryRunError as error:
         text = str(error.__cause__)
-        better = _problem(text, task) or delta_failure(text, task, engine) or _root_cause(error)
+        better = (
+            _problem(text, task)
+            or _late_worker(text, task)
+            or delta_failure(text, task, engine)
+            or _root_cause(error)
+        )
         raise better or error from error.__cause__
     except BatchProblemError as error:
         raise _problem(str(error), task) or error from error
@@ -61,6 +82,13 @@ def _problem(text: str, task: Task) -> MillpondError | None:
         return None
 
 
+def _late_worker(text: str, task: Task) -> MillpondError | None:
+    """The error where the server was too busy to run Python: the query is not to blame."""
+    if WORKER_LATE not in text:
+        return None
+    return SparkWorkerLateError.from_flow(task.flow.name, where=task.flow.flow.location)
+
+
 def _told_problem(text: str, task: Task) -> MillpondError:
     """The error for a problem that is told as JSON.
 
@@ -73,7 +101,12 @@ def _told_problem(text: str, task: Task) -> MillpondError:
     flow, target = task.flow.name, str(task.dataset.name)
     if told["problem"] == "null_sequence":
         return ReplaceUsingNullSequenceError.from_batch(
-            flow, target=target, batch_id=told["batch_id"], rows=told["rows"]
+            flow,
+            target=target,
+            batch_id=told["batch_id"],
+            rows=told["rows"],
+            sequence=task.flow.sequence_text,
+            row_json=told["row_json"],
         )
     expectation = _named(task.dataset.dataset.expectations, told["expectation"])
     if told["problem"] == "expectation_row":

@@ -23,7 +23,7 @@ from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.spark.clustering import cluster
 from millpond.runner.spark.conflicts import names_conflict
-from millpond.runner.spark.failures import explained
+from millpond.runner.spark.failures import WORKER_LATE, explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs
 from millpond.runner.spark.places import Places
@@ -55,7 +55,6 @@ START_ATTEMPTS = 10
 CONFLICT_ATTEMPTS = 10
 # The server waits ten seconds for a query's Python worker: two at a time may be too slow.
 STARTING = threading.Lock()
-_WORKER_LATE = "Python worker failed to connect back"
 _KINDS = {
     FlowKind.APPEND: "append",
     FlowKind.REPLACE_USING: "replace",
@@ -307,7 +306,7 @@ class FlowRun:
                 with turn_to_start(self._check_goes_on):
                     return writer.start()
             except PySparkException as error:
-                if not attempts_left or _WORKER_LATE not in str(error):
+                if not attempts_left or WORKER_LATE not in str(error):
                     raise
             self._check_goes_on()
         raise AssertionError

@@ -16,6 +16,7 @@ from millpond.project import Spec
 from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, TableState
 from millpond.runner.schedule import Task
 from millpond.runner.spark import batch_program
+from millpond.runner.spark.failures import set_up_explained
 from millpond.runner.spark.flow_run import FlowRun
 from millpond.runner.spark.inputs import ServerInputs
 from millpond.runner.spark.places import Places
@@ -78,7 +79,10 @@ class SparkRuntime:
                     instead="run the pipeline on the embedded engine, or leave the setting out",
                     where=flow.flow.location,
                 )
-        ready = set_up(dataset, self.engine, self._places, pipeline=self._spec.name, reset=reset)
+        with set_up_explained(dataset, self.engine):
+            ready = set_up(
+                dataset, self.engine, self._places, pipeline=self._spec.name, reset=reset
+            )
         self._ready[dataset.key] = ready
         return ready.checkpoints
 
