@@ -256,6 +256,8 @@ def test_rows_without_a_sequence_refuse_the_batch(sales):
     with pytest.raises(BatchProblemError) as caught:
         sales.send([sale("a", 1, None), sale("b", 2, None), sale("c", 3, None, valid=False)])
     told = json.loads(str(caught.value).removeprefix(PROBLEM))
+    row = json.loads(told.pop("row_json"))
+    assert row in ({"k": k, "v": v, "seq": None, "valid": True} for k, v in (("a", 1), ("b", 2)))
     assert told == {"problem": "null_sequence", "batch_id": 0, "rows": 2}
     assert sales.version == version
 
@@ -382,12 +384,11 @@ def test_the_program_travels_to_a_server_without_millpond(spark, sales, tmp_path
             stream([sale("a", 1, None)])
     finally:
         cloudpickle.unregister_pickle_by_value(batch_program)
-    told = str(caught.value).partition(PROBLEM)[2]
-    assert json.JSONDecoder().raw_decode(told)[0] == {
-        "problem": "null_sequence",
-        "batch_id": 2,
-        "rows": 1,
-    }
+    text = str(caught.value).partition(PROBLEM)[2]
+    told, _ = json.JSONDecoder().raw_decode(text)
+    row = json.loads(told.pop("row_json"))
+    assert row == {"k": "a", "v": 1, "seq": None, "valid": True}
+    assert told == {"problem": "null_sequence", "batch_id": 2, "rows": 1}
     assert sales.holds([sale("a", 3, 2), sale("b", 2, 2)])
 
 
