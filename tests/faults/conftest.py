@@ -22,7 +22,7 @@ __all__ = ["folder"]
 def draw() -> random.Random:
     """Of `MILLPOND_FAULT_SEED`, or of a seed that is printed where a test fails."""
     seed = int(os.environ.get("MILLPOND_FAULT_SEED", str(secrets.randbelow(2**32))))
-    print(f"again: MILLPOND_FAULT_SEED={seed}")  # noqa: T201
+    print(f"again: MILLPOND_FAULT_SEED={seed}")  # noqa: T201 - to try the same again
     return random.Random(seed)
 
 

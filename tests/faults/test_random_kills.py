@@ -25,7 +25,7 @@ def test_random_kills_lose_and_double_nothing(tmp_path, warm):
         left = KILLS - number * KILLS_OF_ONE
         replay = f"MILLPOND_RANDOM_KILLS={KILLS_OF_ONE} MILLPOND_RANDOM_KILLS_SEED={seed}"
         # Seen with -rP, and where it fails.
-        print(f"seed {seed}; again: {replay} pytest tests/faults -k random_kills")  # noqa: T201
+        print(f"seed {seed}; again: {replay} pytest tests/faults -k random_kills")  # noqa: T201 - to replay it
         live(tmp_path / str(number), seed, min(left, KILLS_OF_ONE), counts, warm)
-        print(counts, flush=True)  # noqa: T201
+        print(counts, flush=True)  # noqa: T201 - the figures
     assert counts.kills.total() == KILLS

@@ -38,7 +38,7 @@ def test_a_folder_that_is_removed_amid_an_update_costs_no_row(tmp_path, draw, wa
     for number in range(REMOVALS):
         is_first = number == 0
         name = draw.choice(NEEDED if is_first else list(FOLDERS))
-        print(f"{name} is removed")  # noqa: T201
+        print(f"{name} is removed")  # noqa: T201 - shown where it fails
         subject = Subject.made(
             tmp_path / str(number), draw.randrange(2**32), maxFilesPerTrigger="1"
         )

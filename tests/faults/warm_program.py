@@ -52,6 +52,6 @@ for line in sys.stdin:
     pid = os.fork()
     if pid == 0:
         run(Path(line.rstrip("\n")))
-    print(pid, flush=True)  # noqa: T201
+    print(pid, flush=True)  # noqa: T201 - the answer
     status = os.waitpid(pid, 0)[1]
-    print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201
+    print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 - the answer
