@@ -20,12 +20,17 @@ class Suite:
     peers: tuple[str, ...] = ()
 
 
-def _growing(millions: int) -> Workload:
+def _growing(millions: int, *, clustered: bool) -> Suite:
+    """The same batches into a table of so many rows."""
     keys = millions * 50_000
-    return Workload(keys=keys, files=max(millions, 1), batches=6, batch_keys=5_000)
+    workload = Workload(keys=keys, files=millions, batches=6, batch_keys=5_000, clustered=clustered)
+    kind = "clustered" if clustered else "random"
+    return Suite(f"Growth, {kind} keys: {millions} million rows", workload, GROWTH)
 
 
 GROWTH = ("millpond", "duckdb", "delta-rs-overwrite")
+# Of tables that grow, in millions of rows.
+SIZES = (1, 10, 100, 300)
 
 SUITES = {
     "U1": Suite(
@@ -61,10 +66,8 @@ SUITES = {
             keys=17_000, files=16, batches=51, batch_keys=170, rows_a_key=0, rough=True, zipf=True
         ),
     ),
-    "G1": Suite("Growth: 1 million rows", _growing(1), GROWTH),
-    "G10": Suite("Growth: 10 million rows", _growing(10), GROWTH),
-    "G100": Suite("Growth: 100 million rows", _growing(100), GROWTH),
-    "G300": Suite("Growth: 300 million rows", _growing(300), GROWTH),
+    **{f"G{size}": _growing(size, clustered=True) for size in SIZES},
+    **{f"GR{size}": _growing(size, clustered=False) for size in SIZES},
     "L": Suite(
         "First load",
         Workload(keys=0, files=0, batches=1, batch_keys=2_500_000, clustered=True),
