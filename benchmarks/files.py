@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -52,7 +51,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.worker:
         what, place = arguments.worker
-        print(work(what, Path(place)))
+        copy(Path(place), gives_columns=what == "copy-given")
         return 0
     with tempfile.TemporaryDirectory(prefix="millpond-bench-") as name:
         # Python keeps what it compiles, as it does for an installed program.
@@ -133,25 +132,33 @@ def discovery(folder: Path, *, files: int, runs: int) -> None:
     source.mkdir()
     for number in range(files):
         (source / f"{number:06}.csv").write_text("1\n")
-    project = make_project(
-        folder / "project",
-        f"CREATE STREAMING TABLE out AS SELECT * FROM STREAM read_files('{source}', "
-        "format => 'csv', schema => 'id INT', includeExistingFiles => false);",
-    )
-    in_process("update", project)
-    seconds: dict[int, list[float]] = {0: [], NEW_FILES: []}
+    projects = {
+        overwrites: make_project(
+            folder / f"overwrites-{overwrites}",
+            f"CREATE STREAMING TABLE out AS SELECT * FROM STREAM read_files('{source}', "
+            f"format => 'csv', schema => 'id INT', allowOverwrites => {overwrites}, "
+            "includeExistingFiles => false);",
+        )
+        for overwrites in ("false", "true")
+    }
+    for project in projects.values():
+        in_process("update", project)
+    seconds: dict[tuple[str, int], list[float]] = {
+        (overwrites, new): [] for overwrites in projects for new in (0, NEW_FILES)
+    }
     for run in range(runs):
-        for new, found in seconds.items():
+        for new in (0, NEW_FILES):
             for number in range(new):
                 (source / f"new-{run}-{number}.csv").write_text("1\n")
             time.sleep(1)
-            found.append(in_process("update", project)["seconds"])
-    print("| files | new | update: median | minimum | maximum |")
-    print("|---|---|---|---|---|")
-    for new, found in seconds.items():
+            for overwrites, project in projects.items():
+                seconds[overwrites, new].append(in_process("update", project)["seconds"])
+    print("| files | new | allowOverwrites | update: median | minimum | maximum |")
+    print("|---|---|---|---|---|---|")
+    for (overwrites, new), found in seconds.items():
         print(
-            f"| {files:,} | {new} | {statistics.median(found):.2f} s | {min(found):.2f} s "
-            f"| {max(found):.2f} s |"
+            f"| {files:,} | {new} | {overwrites} | {statistics.median(found):.2f} s "
+            f"| {min(found):.2f} s | {max(found):.2f} s |"
         )
 
 
@@ -169,36 +176,37 @@ def in_process(what: str, folder: Path) -> dict[str, float]:
     The time is that of the whole process: Python's start and all imports are in it.
     """
     command = [sys.executable, __file__, "load", "--worker", what, str(folder)]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.perf_counter()
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
-    seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": seconds, "cpu_seconds": used, "peak_mb": float(process.stdout)}
-
-
-def work(what: str, folder: Path) -> float:
-    """Do it; the peak of the memory in MB."""
     if what == "update":
-        from millpond.runner import Project, run_update
-
-        result = run_update(Project.open(folder / "spark-pipeline.yml"))
-        if result.problems or any(flow.error for flow in result.flows):
-            message = f"the update failed: {result}"
+        spec = folder / "spark-pipeline.yml"
+        command = [str(Path(sys.executable).parent / "millpond"), "run", "--spec", str(spec)]
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            message = f"{command} failed: {output.read().decode(errors='replace')}"
             raise RuntimeError(message)
-    else:
-        import duckdb
+    return {
+        "seconds": seconds,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "peak_mb": used.ru_maxrss / 1024,
+    }
 
-        # What DuckDB's own reader and writer do with the same files.
-        listed = ", ".join(f"'{file}'" for file in sorted(folder.glob("*.csv")))
-        given = f", header = true, columns = {DUCKDB_COLUMNS}" if what == "copy-given" else ""
-        with duckdb.connect() as connection:
-            connection.execute(
-                f"COPY (SELECT * FROM read_csv([{listed}]{given})) "
-                f"TO '{folder.parent}/out.parquet' (FORMAT parquet, COMPRESSION snappy)"
-            )
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+def copy(folder: Path, *, gives_columns: bool) -> None:
+    """Do with DuckDB's own reader and writer what an update does with the files of a folder."""
+    import duckdb
+
+    listed = ", ".join(f"'{file}'" for file in sorted(folder.glob("*.csv")))
+    given = f", header = true, columns = {DUCKDB_COLUMNS}" if gives_columns else ""
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * FROM read_csv([{listed}]{given})) "
+            f"TO '{folder.parent}/out.parquet' (FORMAT parquet, COMPRESSION snappy)"
+        )
 
 
 def check(folder: Path, *, rows: int) -> None:

@@ -496,6 +496,18 @@ def test_many_files_are_listed_in_one_scan_of_their_folder_and_none_is_opened(tm
     assert calls == [("os.scandir", str(tmp_path))]
 
 
+def test_files_that_are_known_are_shown_as_they_were_if_they_are_still_there(tmp_path):
+    write(tmp_path, "new.csv", "rewritten.csv", "a=1/below.csv")
+    names = ("rewritten.csv", "a=1/below.csv", "gone.csv")
+    known = {uri: ListedFile(uri, 99, 5) for uri in (f"file:{tmp_path}/{name}" for name in names)}
+    options = FileOptions("csv", (str(tmp_path),))
+    assert list_files(options, root=Path("/"), known=known) == [
+        ListedFile(f"file:{tmp_path}/new.csv", 2, 0),
+        known[f"file:{tmp_path}/a=1/below.csv"],
+        known[f"file:{tmp_path}/rewritten.csv"],
+    ]
+
+
 def test_files_that_come_and_go_while_they_are_listed_do_no_harm(tmp_path):
     write(tmp_path, "stays.csv")
     done = threading.Event()

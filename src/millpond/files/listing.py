@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
@@ -25,6 +25,7 @@ from millpond.files.options import Dialect, FileOptions
 from millpond.files.stores import FileStore, FolderEntry, is_hidden, store_for, unlisted_reason
 
 _SECOND_NS = 10**9
+_NONE_KNOWN: Mapping[str, ListedFile] = {}
 
 
 def list_files(
@@ -33,6 +34,7 @@ def list_files(
     root: Path,
     first: bool = False,
     unlisted: dict[str, str] | None = None,
+    known: Mapping[str, ListedFile] = _NONE_KNOWN,
 ) -> list[ListedFile]:
     """The files there are now, in the order of modification time, then of location.
 
@@ -43,6 +45,8 @@ def list_files(
         first: Whether nothing was read yet. Spark's `maxFileAge` leaves none out then.
         unlisted: Takes the URIs of folders below that can't be listed and are passed over, with
             why. Without it, one of them fails the listing.
+        known: What to show of files of these URIs that are there, whatever they are by now, where
+            that is faster.
 
     Raises:
         FilesNotFoundError: There is no such folder; in a batch, also where a glob matches nothing.
@@ -51,7 +55,7 @@ def list_files(
     found: list[ListedFile] = []
     for path in options.paths:
         location = locate(path, root=root)
-        store = store_for(location, options.store_options, unlisted=unlisted)
+        store = store_for(location, options.store_options, unlisted=unlisted, known=known)
         files = list(_files_at(location, store, options, unlisted))
         if not files and is_glob(location.path) and store.is_folder(location.path) is not None:
             # Nothing matches, but something is called just so.

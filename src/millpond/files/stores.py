@@ -9,7 +9,7 @@ import shutil
 import stat as stat_modes
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from millpond.files.locations import Location, locate, parse_uri, quote_path
 
 FETCH_TRIES = 3
 _NO_OPTIONS: Mapping[str, str] = {}  # `store_options` of a read that has none
+_NONE_KNOWN: Mapping[str, ListedFile] = {}
 _Identity = tuple[int, int]  # of a folder: device and inode
 
 
@@ -79,7 +80,11 @@ class FileStore(Protocol):
 
 
 def store_for(
-    location: Location, options: Mapping[str, str], *, unlisted: dict[str, str] | None = None
+    location: Location,
+    options: Mapping[str, str],
+    *,
+    unlisted: dict[str, str] | None = None,
+    known: Mapping[str, ListedFile] = _NONE_KNOWN,
 ) -> FileStore:
     """What reads a location.
 
@@ -87,12 +92,14 @@ def store_for(
         options: `store_options` of the read.
         unlisted: Takes the URIs of folders that a walk passes over since they can't be listed, with
             why. Without it, such a folder fails the walk.
+        known: What a walk may show of the files of these URIs, whatever they are by now, where it
+            would have to look at each by itself.
 
     Raises:
         MillpondError: The location is incomplete.
     """
     if location.is_local:
-        return LocalFiles(unlisted)
+        return LocalFiles(unlisted, known)
     if location.scheme.startswith("s3"):
         from millpond.files.s3_files import S3Files
 
@@ -205,9 +212,11 @@ class LocalFiles:
 
     Attributes:
         unlisted: As `store_for` is given it.
+        known: Likewise.
     """
 
     unlisted: dict[str, str] | None = None
+    known: Mapping[str, ListedFile] = field(default_factory=dict)
 
     def is_folder(self, path: str) -> bool | None:
         try:
@@ -236,7 +245,9 @@ class LocalFiles:
         return sorted(found, key=lambda entry: entry.name)
 
     def walk(self, folder: str, *, recursive: bool) -> Iterator[ListedFile]:
-        return _walk(folder.rstrip("/"), recursive=recursive, unlisted=self.unlisted)
+        return _walk(
+            folder.rstrip("/"), recursive=recursive, unlisted=self.unlisted, known=self.known
+        )
 
     def stat(self, uri: str) -> ListedFile | None:
         try:
@@ -278,7 +289,13 @@ class LocalFiles:
             raise _unreachable(str(source), "moved", error) from error
 
 
-def _walk(folder: str, *, recursive: bool, unlisted: dict[str, str] | None) -> Iterator[ListedFile]:
+def _walk(
+    folder: str,
+    *,
+    recursive: bool,
+    unlisted: dict[str, str] | None,
+    known: Mapping[str, ListedFile],
+) -> Iterator[ListedFile]:
     waiting = [_Folder(folder)]
     while waiting:
         here = waiting.pop()
@@ -287,7 +304,7 @@ def _walk(folder: str, *, recursive: bool, unlisted: dict[str, str] | None) -> I
             identity = _identity(here.path or "/")
             if here.was_met(identity):
                 continue
-            yield from _files_in(here.path, below, recursive=recursive)
+            yield from _files_in(here.path, below, recursive=recursive, known=known)
         except (FileNotFoundError, NotADirectoryError):
             continue  # gone since it was listed
         except OSError as error:
@@ -329,7 +346,11 @@ class _Folder:
 
 
 def _files_in(
-    folder: str, below: list[tuple[str, bool]], *, recursive: bool
+    folder: str,
+    below: list[tuple[str, bool]],
+    *,
+    recursive: bool,
+    known: Mapping[str, ListedFile],
 ) -> Iterator[ListedFile]:
     """The files of a folder; takes note of the names of folders, and of which are links."""
     prefix = f"file:{quote_path(folder)}/"
@@ -344,10 +365,13 @@ def _files_in(
                     if recursive or is_partition(name):
                         below.append((name, entry.is_symlink()))
                 elif entry.is_file():
+                    uri = prefix + quote_path(name)
+                    if uri in known:
+                        yield known[uri]
+                        continue
                     # For a file that is no link, the one call of the operating system.
                     found = entry.stat()
-                    modified_ns = time_in_range(found.st_mtime_ns)
-                    yield ListedFile(prefix + quote_path(name), found.st_size, modified_ns)
+                    yield ListedFile(uri, found.st_size, time_in_range(found.st_mtime_ns))
             except OSError as error:
                 # Gone since it was listed, or links that lead to each other.
                 if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:

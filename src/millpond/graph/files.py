@@ -143,9 +143,7 @@ class FileRead:
             places=self._places,
             columns=columns,
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
-            list=lambda first, unlisted: list_files(
-                self.options, root=self.root, first=first, unlisted=unlisted
-            ),
+            list=partial(list_files, self.options, root=self.root),
             root=self.root,
             propose=partial(self._propose, follower.views),
             refused=self.refused,

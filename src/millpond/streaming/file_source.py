@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from millpond.delta import WrittenFile
 from millpond.engine.protocol import Input, ParquetInput
@@ -20,6 +20,7 @@ from millpond.files.listed_file import SECOND_NS, name_of
 from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files
 from millpond.files.stores import stat
+from millpond.profiling import phase
 from millpond.storage import Store
 from millpond.streaming.file_log import Entry, FileLog, SeenFiles, Unread
 from millpond.streaming.source import DataSize, Offset
@@ -38,6 +39,22 @@ _TRIES = 3
 _MICROSECOND_NS = 1000
 
 
+class Listing(Protocol):
+    """Lists the files there are now, in the order in which they are to be read."""
+
+    def __call__(
+        self, *, first: bool, unlisted: dict[str, str], known: Mapping[str, ListedFile]
+    ) -> Sequence[ListedFile]:
+        """List them.
+
+        Args:
+            first: Whether nothing was read yet.
+            unlisted: Takes the URIs of folders that can't be listed, with why.
+            known: What may be shown of files of these URIs, whatever they are by now.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class FileAccess:
     """What a stream of files needs to know of them.
@@ -45,8 +62,7 @@ class FileAccess:
     Attributes:
         places: Where they lie, absolute and each spelled in one way.
         columns_of: The columns for reading some files, which the names of their folders tell of.
-        list: Lists what there is now, in the order in which it is to be read. It is told whether
-            nothing was read yet, and tells of folders that can't be listed.
+        list: Lists what there is now, in the order in which it is to be read.
         follows_removals: Whether a file that is gone is told of.
         names_are_keys: Whether files of one name are told of together.
         root: What relative paths start from.
@@ -58,7 +74,7 @@ class FileAccess:
     places: tuple[str, ...]
     columns: FileColumns
     columns_of: Callable[[Sequence[ListedFile]], FileColumns]
-    list: Callable[[bool, dict[str, str]], Sequence[ListedFile]]
+    list: Listing
     root: Path
     propose: Callable[[Sequence[NewColumn]], None]
     refused: Mapping[NewColumn, str] = field(default_factory=dict)
@@ -254,12 +270,22 @@ class FileSource:
         seen = self._log.seen(until=number)
         if self._listed is None:
             # Whoever still writes a file that is read already changes nothing for this update.
-            there = self._access.list(not number, self._unlisted)
+            with phase("list files"):
+                there = self._access.list(
+                    first=not number, unlisted=self._unlisted, known=self._read_once(seen)
+                )
             self._there = {file.uri for file in there}
             told_of = self.passed_over if self._options.ignore_corrupt else self._left
             told_of.update(self._unlisted)
             self._listed = self._settled([file for file in there if self._is_new(file, seen)])
         return [file for file in self._listed if self._is_new(file, seen)]
+
+    def _read_once(self, seen: SeenFiles) -> Mapping[str, ListedFile]:
+        """The files that are not read again whatever became of them, so that no one need look."""
+        options = self._options
+        # Files may be too old by the time of the newest, read or not.
+        looks = options.allow_overwrites or options.discovery.max_file_age_s is not None
+        return {} if looks else seen.files
 
     def _removed(self, number: int) -> list[ListedFile]:
         """Files that were read and are gone.
@@ -301,7 +327,8 @@ class FileSource:
         known = seen.files.get(file.uri)
         if known is None or not self._options.allow_overwrites:
             return known is None
-        if file.is_same_version(known):
+        # Asked first for speed: nearly all files are just as they were.
+        if file == known or file.is_same_version(known):
             return False
         # A version may come back after another one; its rows were brought already.
         return _follows_at_once(file, seen) or not seen.was_read(file)
