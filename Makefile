@@ -52,6 +52,8 @@ check: $(READY)  ## Linter, format, types, and that imports point one way.
 	$(BIN)/mypy
 	$(BIN)/python scripts/check_layers.py
 
+# Tests start a thousand processes, each of which would compile all modules itself.
+unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(READY) spark-ready  ## All tests.
 	@sh scripts/jars.sh kafka
 	$(BIN)/pytest -q -n 2 --dist worksteal
