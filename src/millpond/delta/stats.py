@@ -69,25 +69,27 @@ class FileStats:
         )
 
     def to_text(self) -> str:
-        return _dump(
-            {
-                "numRecords": self.num_records,
-                "tightBounds": self.tight_bounds,
-                "minValues": self.min_values,
-                "maxValues": self.max_values,
-                "nullCount": self.null_count,
-            }
-        )
+        value = {
+            "numRecords": self.num_records,
+            "tightBounds": self.tight_bounds,
+            "minValues": self.min_values,
+            "maxValues": self.max_values,
+            "nullCount": self.null_count,
+        }
+        try:
+            return json.dumps(value, separators=(",", ":"))
+        except TypeError:
+            return _with_decimals(value)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _dump(value: object) -> str:
+def _with_decimals(value: object) -> str:
     """Encode as JSON with decimals as exact numbers, which `json` can't."""
     if isinstance(value, Mapping):
-        items = (f"{json.dumps(key)}:{_dump(item)}" for key, item in value.items())
+        items = (f"{json.dumps(key)}:{_with_decimals(item)}" for key, item in value.items())
         return "{" + ",".join(items) + "}"
     if isinstance(value, Decimal):
         return format(value, "f")
