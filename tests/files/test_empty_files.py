@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
 
@@ -286,6 +287,20 @@ def test_an_older_file_of_a_name_comes_forth_when_the_newer_one_is_gone(supplier
     gone.unlink()
     suppliers.updated()
     assert found(suppliers) == [("a.csv", 2)]
+
+
+def test_a_file_that_left_the_window_is_not_read_again_when_one_of_its_name_is_gone(suppliers):
+    window = f"modifiedBefore => '{datetime.fromtimestamp(BEGINNING_S + 50, UTC):%F %T}'"
+    query = KEYED.replace("allowOverwrites => true", window)
+    table(suppliers, query, setting="replaceAndRemove")
+    suppliers.send("x/a.csv", csv(1), at_s=1)
+    gone = suppliers.send("y/a.csv", csv(2), at_s=2)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]
+    suppliers.send("x/a.csv", csv(3), at_s=100)
+    gone.unlink()
+    suppliers.updated()
+    assert found(suppliers) == []
 
 
 @pytest.mark.parametrize("more", ["", ", maxFilesPerTrigger => 1"])

@@ -283,8 +283,13 @@ class FileSource:
     def _read_once(self, seen: SeenFiles) -> Mapping[str, ListedFile]:
         """The files that are not read again whatever became of them, so that no one need look."""
         options = self._options
-        # Files may be too old by the time of the newest, read or not.
-        looks = options.allow_overwrites or options.discovery.max_file_age_s is not None
+        looks = (
+            options.allow_overwrites
+            # Files may be too old by the time of the newest, read or not.
+            or options.discovery.max_file_age_s is not None
+            # What is there is read again when another file of its name is gone.
+            or self._access.names_are_keys
+        )
         return {} if looks else seen.files
 
     def _removed(self, number: int) -> list[ListedFile]:
