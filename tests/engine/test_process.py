@@ -44,6 +44,13 @@ def test_a_process_ends_at_once_and_prints_nothing_of_its_own(tmp_path):
         assert seconds_to_end < 5
 
 
+def test_a_process_without_a_main_file_has_an_engine_too_and_gets_no_such_file():
+    program = PROGRAM.replace("{end}", "print(hasattr(__import__('__main__'), '__file__'))")
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[:3] == ["UNRESOLVED_COLUMN", "[{'one': 1}]", "False"]
+
+
 def test_long_queries_do_not_kill_the_process(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

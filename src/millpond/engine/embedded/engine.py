@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import Expectation
 from millpond.engine.connect.engine import ConnectEngine, own_plan
+from millpond.engine.connect.first_import import import_client
 from millpond.engine.embedded.server import Server
 from millpond.engine.protocol import (
     Binder,
@@ -169,6 +170,7 @@ class EmbeddedEngine(ConnectEngine):
 
 
 def _import_connect() -> None:
+    import_client()
     import millpond.engine.connect.session
     import millpond.engine.embedded.channel_builder
     import millpond.engine.embedded.inputs  # noqa: F401 - imported to be ready

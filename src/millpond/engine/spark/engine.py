@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from millpond.definitions import Query
 from millpond.engine.connect.engine import ConnectEngine, own_plan
+from millpond.engine.connect.first_import import import_client
 from millpond.engine.protocol import Input, QueryPlan, ServerInput
 from millpond.engine.spark.connection import connected, is_session_gone
 from millpond.engine.spark.server import channel_builder, check_answers, check_fits
@@ -56,6 +57,7 @@ class SparkEngine(ConnectEngine):
     def __init__(
         self, url: str, *, configuration: Mapping[str, str] | None, catalog: str, schema: str
     ) -> None:
+        import_client()
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
         _check_settings(configuration or {})
