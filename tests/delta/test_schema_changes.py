@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pyspark.sql.types import (
     ArrayType,
@@ -137,6 +139,24 @@ def test_widening_a_type_rewrites_files_so_that_every_reader_gets_the_rows(tmp_p
     moved = next(table.commits(snapshot.version - 1, snapshot.version))
     assert [remove.data_change for remove in moved.removes] == [False]
     assert sorted(add.data_change for add in moved.adds) == [False, True]
+
+
+@pytest.mark.parametrize("had_rows", [False, True])
+def test_widening_a_type_of_no_file_that_stays_leaves_no_trace_of_it(tmp_path, had_rows):
+    table = create(tmp_path / "t", columns(k=IntegerType()))
+    if had_rows:
+        append(table, "SELECT 1 AS k")
+    wider = widen_schema(table.snapshot().metadata.schema, columns(k=LongType()))
+    transaction = table.begin()
+    for file in transaction.snapshot.files.values():
+        transaction.remove(file)
+    transaction.set_metadata(replace(transaction.snapshot.metadata, schema=wider))
+    transaction.commit("FULL REFRESH")
+    snapshot = append(table, f"SELECT {2**40} AS k")
+    assert "typeWidening" not in snapshot.protocol.reader_features
+    assert "typeChanges" not in snapshot.metadata.schema.json()
+    for name, read in READERS.items():
+        assert (name, read(table.path)) == (name, [{"k": 2**40}])
 
 
 def test_hidden_columns_survive_the_rewriting_of_files(tmp_path):

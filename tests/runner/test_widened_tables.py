@@ -66,6 +66,27 @@ def test_readers_follow_a_column_that_widens(folder, narrow, wide, value, read):
         assert (name, [w for _, w in folder.rows(name)]) == (name, read)
 
 
+@pytest.mark.parametrize("first", [1, 2], ids=["refreshed", "empty"])
+def test_readers_follow_a_column_that_widens_where_no_row_stays(folder, first):
+    def define(column_type: str) -> None:
+        folder.write(
+            "p.sql",
+            f"""
+            CREATE STREAMING TABLE t AS
+            SELECT k, CAST(v AS {column_type}) AS w FROM STREAM(landing) WHERE k >= {first};
+            CREATE MATERIALIZED VIEW total AS SELECT sum(w) AS w FROM t;
+            """,
+        )
+
+    define("INT")
+    folder.feed("landing", [{"k": 1, "v": 1}])
+    assert completed(folder.run())
+    define("DOUBLE")
+    folder.feed("landing", [{"k": 2, "v": 2}])
+    assert completed(folder.run(full_refresh_all=first == 1))
+    assert folder.rows("total") == [(3.0 if first == 1 else 2.0,)]
+
+
 def test_what_another_program_notes_about_columns_stays_with_its_table(folder):
     folder.feed("landing", [{"k": 1, "v": 1}])
     log = folder.table("landing") / "_delta_log" / "00000000000000000000.json"

@@ -153,13 +153,17 @@ class Transaction:
             self.table.store.remove(written_path)
 
     def _fit_files_to_schema(self) -> None:
-        kept = [file for path, file in self.snapshot.files.items() if path not in self._removes]
-        readded = self._adds.keys() & self.snapshot.files.keys()
-        if self._metadata is None or not (kept or readded):
+        if self._metadata is None:
             return
         from millpond.delta import type_changes
 
+        kept = [file for path, file in self.snapshot.files.items() if path not in self._removes]
+        readded = self._adds.keys() & self.snapshot.files.keys()
         current = self.snapshot.metadata
+        if not (kept or readded):
+            if not type_changes.uses_widening(self._metadata):
+                self._metadata = type_changes.without_type_changes(self._metadata)
+            return
         type_changes.check_change(current, self._metadata)
         if not type_changes.needs_rewrite(current, self._metadata):
             return

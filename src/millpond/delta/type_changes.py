@@ -44,9 +44,14 @@ def check_change(current: Metadata, new: Metadata) -> None:
             )
 
 
+def uses_widening(metadata: Metadata) -> bool:
+    """Whether a table asks for the feature under which files may have a narrower type."""
+    return metadata.configuration.get("delta.enableTypeWidening") == "true"
+
+
 def needs_rewrite(current: Metadata, new: Metadata) -> bool:
     """Whether the change widens types in a table that does not use the widening feature."""
-    if new.configuration.get("delta.enableTypeWidening") == "true":
+    if uses_widening(new):
         return False
     names = {field.name for field in new.schema.fields}
     kept = StructType([field for field in current.schema.fields if field.name in names])
