@@ -22,15 +22,35 @@ class Story:
             EventType.UPDATE_PROGRESS, {"update_progress": {"state": str(state)}}, at=at
         )
 
+    def dataset(self, name: str, expectations: dict[str, str]) -> Event:
+        """A definition, with the action of each expectation by its name."""
+        told = [{"name": each, "action": action} for each, action in expectations.items()]
+        return self._event(
+            EventType.DATASET_DEFINITION,
+            {"dataset_definition": {"expectations": told}},
+            at=0,
+            dataset=name,
+        )
+
     def flow(
-        self, name: str, status: FlowStatus, at: float = 0, *, message: str = "", **metrics: int
+        self,
+        name: str,
+        status: FlowStatus,
+        at: float = 0,
+        *,
+        message: str = "",
+        failed_records: dict[str, int] | None = None,
+        **metrics: int,
     ) -> Event:
         detail = {"status": str(status)} | ({"metrics": metrics} if metrics else {})
+        if failed_records is not None:
+            told = [{"name": each, "failed_records": n} for each, n in failed_records.items()]
+            detail["data_quality"] = {"expectations": told}
         return self._event(
             EventType.FLOW_PROGRESS, {"flow_progress": detail}, at=at, flow=name, message=message
         )
 
-    def _event(self, kind, details, *, at, flow=None, message=""):
+    def _event(self, kind, details, *, at, flow=None, dataset=None, message=""):
         number = next(self._numbers)
         return Event(
             id=f"event-{number}",
@@ -40,7 +60,7 @@ class Story:
                 pipeline_name="shop",
                 update_id="3f2a9c1e-0000",
                 flow_name=flow,
-                dataset_name=flow and f"main.shop.{flow}",
+                dataset_name=(dataset or flow) and f"main.shop.{dataset or flow}",
             ),
             timestamp=START + timedelta(seconds=at),
             message=message,

@@ -250,6 +250,17 @@ def test_a_failed_flow_ends_with_1_while_others_finish(tmp_path):
     assert failed[0]["error"]["exceptions"][0]["error_class"] == "REPLACE_USING_NULL_SEQUENCE"
 
 
+def test_rows_that_are_kept_without_meeting_an_expectation_are_warned_of(tmp_path):
+    view = """
+        CREATE MATERIALIZED VIEW m (CONSTRAINT big EXPECT (n > 1), CONSTRAINT any EXPECT (true))
+        AS SELECT * FROM VALUES (1), (2), (NULL) AS given(n);
+    """
+    told = call("run", cwd=make_project(tmp_path, tables_sql=view))
+    assert told.returncode == 0
+    assert "3 inserted" in told.stdout
+    assert told.stderr == "warning: Flow m kept 2 rows that do not meet the expectation 'big'.\n"
+
+
 def test_dry_run_reports_every_problem_with_its_place(tmp_path):
     folder = make_project(
         tmp_path,

@@ -76,6 +76,35 @@ def test_the_summary_counts_flows_and_rows(failed_update):
     )
 
 
+def test_the_flows_and_the_summary_say_alike_what_was_removed_and_what_replaced(story):
+    """Of a flow that only removes rows nothing is replaced, whatever others do."""
+    lines = []
+    progress = PlainProgress(write=lines.append)
+    for name, removed, inserted in (("a", 1, 0), ("b", 2, 3)):
+        counts = {"num_deleted_rows": removed, "num_upserted_rows": inserted}
+        progress.listen(story.flow(name, FlowStatus.STARTING))
+        progress.listen(story.flow(name, FlowStatus.RUNNING, **counts))
+        progress.listen(story.flow(name, FlowStatus.COMPLETED, 1))
+    progress.listen(story.update(UpdateState.COMPLETED, 1))
+    assert lines[2] == "a: completed in 1.0 s: 1 removed"
+    assert lines[4] == "b: completed in 1.0 s: 2 replaced, 3 inserted"
+    assert progress.view.summary() == (
+        "Update completed in 1.0 s: 2 flows completed; 2 replaced, 1 removed, 3 inserted."
+    )
+
+
+def test_rows_that_are_kept_without_meeting_an_expectation_are_warned_of_by_its_name(story):
+    view = UpdateView()
+    view.apply(story.dataset("orders", {"has a status": "WARN", "paid": "DROP", "met": "WARN"}))
+    for counts in ({"has a status": 2, "paid": 1, "met": 0}, {"has a status": 1}):
+        view.apply(
+            story.flow("orders", FlowStatus.RUNNING, rows_read=9, failed_records=counts),
+        )
+    assert view.warnings() == [
+        "Flow orders kept 3 rows that do not meet the expectation 'has a status'."
+    ]
+
+
 def shown(console: Console) -> list[str]:
     return console.file.getvalue().splitlines()
 

@@ -117,7 +117,8 @@ def flow_table(flows: Sequence[FlowView], width: int, *, now: datetime | None = 
 def _cells(flow: FlowView, width: int, now: datetime) -> list[str]:
     counts = flow.counts
     limit = 100_000_000 if width >= WIDE else 100_000
-    numbers = (counts.rows_in, counts.replaced, counts.inserted, counts.late, counts.dropped)
+    gone = counts.replaced + counts.removed
+    numbers = (counts.rows_in, gone, counts.inserted, counts.late, counts.dropped)
     seconds = flow.seconds(now)
     return [
         flow.name,

@@ -118,7 +118,9 @@ def _progress(shorten: Callable[[str], str]) -> LiveProgress | PlainProgress:
 def _report(
     result: UpdateResult, progress: LiveProgress | PlainProgress, settings: Settings
 ) -> None:
-    """Print what went wrong, then how the update ended."""
+    """Print what went wrong or seems so, then how the update ended."""
+    for warning in progress.view.warnings():
+        click.echo(f"warning: {warning}", err=True)
     problems: list[BaseException] = [*result.problems]
     problems += [flow.error for flow in result.flows if flow.error is not None]
     if problems:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from millpond.cli.wording import duration, plural
+from millpond.definitions import ExpectationAction
 from millpond.events import Event, EventType, FlowStatus, UpdateState
 
 
 @dataclass
 class RowCounts:
-    """Rows of a flow since the update began."""
+    """Rows of a flow since the update began.
+
+    Attributes:
+        replaced: Rows that went in batches which brought others.
+        removed: Rows that went in batches which brought none.
+    """
 
     rows_in: int = 0
     replaced: int = 0
+    removed: int = 0
     inserted: int = 0
     late: int = 0
     dropped: int = 0
@@ -31,11 +39,12 @@ class RowCounts:
         '1,200 rows in, 1,000 inserted, 12 late'
         >>> RowCounts(rows_in=20).words()
         '20 rows in, no change'
-        >>> RowCounts(replaced=3).words()
-        '3 removed'
+        >>> RowCounts(replaced=2, removed=3, inserted=2).words()
+        '2 replaced, 3 removed, 2 inserted'
         """
         counted = {
-            "replaced" if self.inserted else "removed": self.replaced,
+            "replaced": self.replaced,
+            "removed": self.removed,
             "inserted": self.inserted,
             "late": self.late,
             "dropped": self.dropped,
@@ -48,11 +57,16 @@ class RowCounts:
 
 @dataclass
 class FlowView:
-    """One flow as it stands. `name` is what people see."""
+    """One flow as it stands. `name` is what people see.
+
+    Attributes:
+        unmet: Rows that do not meet an expectation and are kept, by its name.
+    """
 
     name: str
     status: FlowStatus = FlowStatus.QUEUED
     counts: RowCounts = field(default_factory=RowCounts)
+    unmet: Counter[str] = field(default_factory=Counter)
     batches: int = 0
     started: datetime | None = None
     ended: datetime | None = None
@@ -79,6 +93,8 @@ class UpdateView:
         self.started: datetime | None = None
         self.ended: datetime | None = None
         self.flows: dict[str, FlowView] = {}
+        # By dataset, the names of those of its expectations whose rows are kept.
+        self._kept: dict[str | None, frozenset[str]] = {}
 
     def apply(self, event: Event) -> FlowView | None:
         """Take an event in, and return the flow that it concerns."""
@@ -88,11 +104,21 @@ class UpdateView:
         self.ended = event.timestamp
         if event.event_type is EventType.UPDATE_PROGRESS:
             self.state = UpdateState(event.detail["state"])
+        if event.event_type is EventType.DATASET_DEFINITION:
+            self._kept[event.origin.dataset_name] = frozenset(
+                each["name"]
+                for each in event.detail["expectations"]
+                if each["action"] == ExpectationAction.WARN
+            )
         if event.event_type is not EventType.FLOW_PROGRESS or event.origin.flow_name is None:
             return None
         name = event.origin.flow_name
         flow = self.flows.setdefault(name, FlowView(self.shorten(name)))
         _apply_to_flow(flow, event)
+        kept = self._kept.get(event.origin.dataset_name, frozenset())
+        for each in event.detail.get("data_quality", {}).get("expectations", ()):
+            if each["name"] in kept and each["failed_records"]:
+                flow.unmet[each["name"]] += each["failed_records"]
         return flow
 
     @property
@@ -106,6 +132,15 @@ class UpdateView:
         """How long the update has run until `now`, or until its last event."""
         end = now or self.ended
         return 0.0 if self.started is None or end is None else (end - self.started).total_seconds()
+
+    def warnings(self) -> list[str]:
+        """A sentence for each expectation that rows do not meet which are kept all the same."""
+        return [
+            f"Flow {flow.name} kept {plural(number, 'row')} that "
+            f"{'does' if number == 1 else 'do'} not meet the expectation {name!r}."
+            for flow in self.flows.values()
+            for name, number in flow.unmet.items()
+        ]
 
     def summary(self) -> str:
         """The update in one sentence."""
@@ -143,11 +178,14 @@ def _apply_to_flow(flow: FlowView, event: Event) -> None:
     if metrics is None:
         return
     flow.batches += 1
+    gone = metrics.get("num_deleted_rows", 0)
+    inserted = metrics.get("num_output_rows", metrics.get("num_upserted_rows", 0))
     flow.counts.add(
         RowCounts(
             rows_in=metrics.get("rows_read", 0),
-            replaced=metrics.get("num_deleted_rows", 0),
-            inserted=metrics.get("num_output_rows", metrics.get("num_upserted_rows", 0)),
+            replaced=gone if inserted else 0,
+            removed=0 if inserted else gone,
+            inserted=inserted,
             late=metrics.get("num_late_rows", 0),
             dropped=metrics.get("num_dropped_rows", 0),
         )
