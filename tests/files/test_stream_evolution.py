@@ -310,15 +310,30 @@ def test_columns_inferred_at_first_are_kept_once_the_queries_can_take_them(suppl
     assert by_v(suppliers).keys() == {1}
 
 
-def test_a_file_without_any_of_the_columns_is_told_of_as_such(suppliers):
+def test_a_csv_file_without_any_of_the_columns_is_left_until_it_is_mended_or_they_are_named(
+    suppliers,
+):
     suppliers.query(f"{READ})")
     suppliers.send("a.csv", "v,w\n1,2\n")
     suppliers.updated()
-    suppliers.send("other.csv", "v;w\n3;4\n")
     suppliers.send("more.csv", "v,w,x\n3,4,5\n")
+    suppliers.send("separator.csv", "v;w\n6;7\n")
+    suppliers.send("no-header.csv", "8,9\n")
+    told = f"  {suppliers.uri('separator.csv')}: it has none of the stream's columns"
     error = suppliers.error()
-    assert "other.csv: 'v;w' string" in str(error)
-    assert f"{suppliers.uri('other.csv')} has none of the stream's columns" in error.hint
+    assert isinstance(error, NewColumnsError)
+    assert "more.csv: 'x' int" in str(error)
+    assert told in str(error)
+    for _ in range(2):
+        error = suppliers.error()
+        assert isinstance(error, FilesNotReadError)
+        assert told in str(error)
+        assert suppliers.uri("no-header.csv") in str(error)
+        assert sorted(by_v(suppliers)) == [1, 3]
+    suppliers.send("no-header.csv", "v,w\n8,9\n")
+    suppliers.query(f"{READ}, schemaHints => '`v;w` STRING')")
+    suppliers.updated()
+    assert sorted(map(str, by_v(suppliers))) == ["1", "3", "8", "None"]
 
 
 def test_new_columns_of_several_files_come_together(suppliers):

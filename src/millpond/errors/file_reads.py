@@ -10,6 +10,11 @@ from millpond.errors.base import MillpondError, SourceLocation
 
 # A message names so many files at most.
 FILES_SHOWN = 10
+# Why a file with a header is not read, and its columns are not added.
+STRANGE_FILE = (
+    "it has none of the stream's columns: it may lack its header, or have another separator or "
+    "format. Mend it; or, if it is right, name its columns in schemaHints"
+)
 # Of one file, so many columns.
 NAMES_SHOWN = 20
 
@@ -153,7 +158,6 @@ class NewColumnsError(MillpondError, ValueError):
         flow: str,
         columns: Mapping[str, Sequence[str]],
         added: bool,
-        strange: str | None,
         unreadable: Mapping[str, str],
     ) -> Self:
         """Build the error.
@@ -161,31 +165,24 @@ class NewColumnsError(MillpondError, ValueError):
         Args:
             columns: The new ones of each file, by its URI, with their types.
             added: Whether the next update has the columns.
-            strange: One of the files that has none of the stream's columns, if there is any.
             unreadable: Other files that were not read, with why.
         """
         files = listed({uri: _few(names) for uri, names in columns.items()})
         others = ""
         if unreadable:
             others = f"\n{counted(unreadable)} could not be read:\n{listed(unreadable)}"
-        stray = ""
-        if strange is not None:
-            stray = (
-                f"; {strange} has none of the stream's columns: it may lack its header, or have "
-                "another separator or format"
-            )
         if added:
             return cls(
                 f"Flow {flow} met {counted(columns)} of {source} with new columns; all others were "
                 f"read. The next update adds the columns and reads the rest.\n{files}{others}",
                 hint="run again; or mend the files. To keep such values in one column instead, set "
-                f"schemaEvolutionMode to rescue{stray}",
+                "schemaEvolutionMode to rescue",
             )
         return cls(
             f"Flow {flow} met {counted(columns)} of {source} with columns that it does not have; "
             f"all others were read.\n{files}{others}",
             hint="add the columns to the schema or to schemaHints, mend the files, or set "
-            f"schemaEvolutionMode to addNewColumns or rescue{stray}",
+            "schemaEvolutionMode to addNewColumns or rescue",
         )
 
 

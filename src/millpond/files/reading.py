@@ -17,7 +17,7 @@ from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
 from millpond.errors.disk_reason import is_out_of_room
 from millpond.errors.file_formats import FileColumnTypeError, FileUnreadableError
-from millpond.errors.file_reads import FILES_SHOWN
+from millpond.errors.file_reads import STRANGE_FILE
 from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.damage import is_damage
@@ -55,7 +55,6 @@ class FilesRead:
         damaged: URIs of those of them that are to blame themselves.
         unlike: The columns of files that were not asked for and stop the read, by URI.
         empty: URIs of files all of whose rows are null in all columns that were looked for inside.
-        strange: One of those files that has none of the columns that were asked for, if any has.
     """
 
     parquet: list[WrittenFile] = field(default_factory=list)
@@ -65,7 +64,6 @@ class FilesRead:
     damaged: set[str] = field(default_factory=set)
     unlike: dict[str, tuple[NewColumn, ...]] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
-    strange: str | None = None
 
 
 def read_files(
@@ -202,17 +200,21 @@ class _Group:
 
     def _add_unlike(self, file: tuple[ListedFile, LocalFile], new_columns: StructType) -> None:
         listed, content = file
+        if self._options.format == "csv" and self._is_strange(content):
+            # What stands in the place of a header would be columns for good.
+            self._found.failed[listed.uri] = STRANGE_FILE
+            return
         self._wider = united(self._wider, new_columns.fields)
         self._found.unlike[listed.uri] = tuple(map(NewColumn, new_columns))
-        if self._found.strange is not None or len(self._found.unlike) > FILES_SHOWN:
-            return
+
+    def _is_strange(self, content: LocalFile) -> bool:
+        """Whether a file has none of the columns that are known of the others."""
         with cursor([content.path]) as connection:
-            all_columns = self._format.infer(
+            found = self._format.infer(
                 [content], self._options, connection=connection, folder=self._folder
             )
         known = {name.lower() for name in self._columns.inside.names}
-        if known.isdisjoint(map(str.lower, all_columns.names)):
-            self._found.strange = listed.uri
+        return bool(known) and known.isdisjoint(map(str.lower, found.names))
 
     def _read_halves(self, contents: Sequence[tuple[ListedFile, LocalFile]]) -> None:
         half = len(contents) // 2

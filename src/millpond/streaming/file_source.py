@@ -134,7 +134,6 @@ class FileSource:
         self.passed_over: dict[str, str] = {}
         self.empty: list[str] = []
         self._unlike: dict[str, tuple[NewColumn, ...]] = {}
-        self._strange: str | None = None
         self._last = 0
         self._gone: list[ListedFile] = []
         self._forgotten: list[str] = []
@@ -161,7 +160,6 @@ class FileSource:
         self._left.clear()
         self._unlisted.clear()
         self._unlike.clear()
-        self._strange = None
         return {"files": "now"}
 
     def first_offset(self, end: Offset) -> Offset:
@@ -370,7 +368,6 @@ class FileSource:
             self._waiting.extend(self._settled(again))
         self.empty.extend(read.empty)
         self._leave_unlike(read.unlike)
-        self._strange = self._strange or read.strange
         passed_over: dict[str, str] = {}
         if self._options.ignore_corrupt:
             passed_over = {uri: read.failed[uri] for uri in read.damaged}
@@ -404,7 +401,6 @@ class FileSource:
                 flow=self._flow,
                 columns={uri: [*map(str, new)] for uri, new in self._unlike.items()},
                 added=self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS,
-                strange=self._strange,
                 unreadable=self._left,
             )
         if self._left:
