@@ -239,6 +239,17 @@ def test_one_folder_can_be_read_in_several_ways_in_whatever_order(suppliers):
     assert suppliers.rows() == [(1, 1), (2, 2), (3, 3)]
 
 
+def test_a_path_that_is_another_now_is_told_beside_the_former_one(suppliers):
+    suppliers.send("a.csv", csv(1))
+    suppliers.query(f"SELECT v FROM STREAM {READ})")
+    suppliers.updated()
+    suppliers.query(f"SELECT v FROM STREAM {READ.replace('SENT', 'SENT/*')})")
+    error = suppliers.error()
+    assert isinstance(error, CheckpointSourceChangedError)
+    assert f"no longer reads {suppliers.sent} as a stream" in str(error)
+    assert f"what it reads now is {suppliers.sent}/*." in str(error)
+
+
 def test_another_format_is_another_stream(suppliers):
     suppliers.send("a.csv", csv(1))
     suppliers.query(f"SELECT v FROM STREAM {READ})")

@@ -201,11 +201,19 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
     error_class = "CHECKPOINT_SOURCE_CHANGED"
 
     @classmethod
-    def from_removed(cls, sources: Iterable[str]) -> Self:
-        names = sorted(sources)
+    def from_removed(cls, sources: Iterable[str], *, now: Iterable[str]) -> Self:
+        """Build the error.
+
+        Args:
+            sources: Names of what is no longer read.
+            now: Names of all that is read as a stream now.
+        """
+        gone, there = ", ".join(sorted(sources)), ", ".join(sorted(now))
         return cls(
-            f"The flow no longer reads {', '.join(names)} as a stream, which it has read so far.",
-            hint=f"run {FULL_REFRESH}, or feed the table from a new flow under another name",
+            f"The flow no longer reads {gone} as a stream, which it has read so far; what it reads "
+            f"now is {there}.",
+            hint=f"read it under its former name or path again, run {FULL_REFRESH}, or feed the "
+            "table from a new flow under another name",
         )
 
     @classmethod

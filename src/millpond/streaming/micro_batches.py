@@ -192,7 +192,7 @@ def _named(sources: Mapping[str, SourceRange | StreamSource], identity: str) -> 
 def _check_sources(last: PlannedBatch, sources: Mapping[str, StreamSource]) -> None:
     removed = set(last.sources) - set(sources)
     if removed:
-        raise CheckpointSourceChangedError.from_removed(removed)
+        raise CheckpointSourceChangedError.from_removed(removed, now=sources)
     for name, before in last.sources.items():
         now = sources[name].identity
         if now != before.identity:
