@@ -71,6 +71,27 @@ def test_files_in_which_no_column_can_be_inferred_are_a_warning(folder, content)
     assert len(folder.rows("t")) == content.count("\n")
 
 
+@pytest.mark.parametrize("columns", ["schemaHints", "schema"])
+def test_files_without_a_value_are_told_of_beside_good_ones(folder, columns):
+    source = folder.root / "source"
+    source.mkdir()
+    # Rows without a value may also come from files that have others.
+    (source / "good.json").write_text('{"a": 1}\n{"a": null}\n')
+    (source / "several lines.json").write_text('{\n  "a": 2\n}\n')
+    (source / "no rows.json").write_text("")
+    folder.write(
+        "t.sql",
+        f"CREATE STREAMING TABLE t AS SELECT a FROM STREAM read_files('{source}', "
+        f"format => 'json', {columns} => 'a INT');",
+    )
+    shown = run(folder)
+    assert "warning: Flow main.sales.t read rows that are null in all columns" in shown.stderr
+    (warning,) = [event for event in read_events(folder.project()) if event.level is Level.WARN]
+    (found,) = warning.details["flow_progress"]["without_values"]
+    assert found.endswith("several%20lines.json")
+    assert sorted(folder.rows("t"), key=str) == [(1,), *[(None,)] * 4]
+
+
 def run(folder):
     command = [Path(sys.executable).with_name("millpond"), "run"]
     return subprocess.run(command, cwd=folder.root, capture_output=True, text=True, check=False)

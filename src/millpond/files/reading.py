@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta import WrittenFile, copy_to_files, literal, quote
+from millpond.delta import WrittenFile, copy_to_files, escape_glob, literal, quote
 from millpond.delta.schema import duckdb_type
 from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
@@ -178,12 +179,48 @@ class _Group:
         unchanged = set(self._unchanged(files))
         if len(unchanged) == len(files):
             self._found.parquet.extend(parquet)
-            if parquet and all(map(self._is_empty, parquet)):
-                self._found.empty.extend(file.uri for file in files)
+            self._found.empty.extend(self._empty_of(contents, parquet))
             return
         for written in parquet:
             written.path.unlink()
         self._read([pair for pair in contents if pair[0] in unchanged])
+
+    def _empty_of(
+        self, contents: Sequence[tuple[ListedFile, LocalFile]], parquet: Sequence[WrittenFile]
+    ) -> Iterator[str]:
+        """URIs of the files, read together, that gave rows and nothing but nulls from inside."""
+        import duckdb
+
+        if parquet and all(map(self._is_empty, parquet)):
+            yield from (file.uri for file, _ in contents)
+        elif len(contents) > 1 and self._has_empty_rows(parquet):
+            # Which are theirs is not written with rows. Such rows are rare: each is read again.
+            for file, content in contents:
+                try:
+                    alone, _ = self._written([(file, content)])
+                except (MillpondError, duckdb.Error, OSError):
+                    continue  # gone meanwhile, and its rows are there
+                if alone and all(map(self._is_empty, alone)):
+                    yield file.uri
+                for written in alone:
+                    written.path.unlink()
+
+    def _has_empty_rows(self, parquet: Sequence[WrittenFile]) -> bool:
+        """Whether any row is null in all columns from inside the files."""
+        inside = tuple(map(quote, self._columns.inside.names))
+        nulls: Counter[str] = Counter()
+        for written in parquet:
+            for path, found in written.column_statistics.items():
+                if path.startswith(inside):
+                    nulls[path] += int(found.get("null_count", 0))
+        if not nulls or not all(nulls.values()):
+            return False
+        files = [written.path for written in parquet]
+        with cursor(files) as connection:
+            no_value = " AND ".join(f"{name} IS NULL" for name in inside)
+            listed = ", ".join(literal(escape_glob(str(file))) for file in files)
+            query = f"SELECT 1 FROM read_parquet([{listed}]) WHERE {no_value} LIMIT 1"
+            return bool(connection.execute(query).fetchall())
 
     def _is_empty(self, written: WrittenFile) -> bool:
         """Whether nothing but nulls came from inside the files, as far as it is cheap to tell."""
