@@ -33,7 +33,8 @@ def parse(
     reader, *, paths=("/data",), columns=None, streaming=True, infers=False, root=None, **options
 ):
     """Options with `__` for a dot."""
-    given = {name.replace("__", ".").lower(): text for name, text in options.items()}
+    names = [name.replace("__", ".") for name in options]
+    given = {name.lower(): text for name, text in zip(names, options.values(), strict=True)}
     return parse_options(
         format=reader,
         paths=paths,
@@ -44,6 +45,7 @@ def parse(
         where=SourceLocation("transformations/prices.py", 7),
         infers_streams=infers,
         root=root,
+        written={name.lower(): name for name in names},
     )
 
 
@@ -371,6 +373,30 @@ def test_an_option_that_does_not_exist_is_refused_with_the_likely_one(reader, op
         parse(reader, columns="a INT", **given)
 
 
+@pytest.mark.parametrize(
+    ("reader", "given", "hint"),
+    [
+        ("cloudfiles", "cloudFiles.fromat", "did you mean cloudFiles.format?"),
+        ("read_files", "fromat", "did you mean format?"),
+    ],
+)
+def test_a_format_that_is_missing_for_a_slip_of_the_pen_is_told_by_the_slip(reader, given, hint):
+    with pytest.raises(UnknownFileOptionError) as caught:
+        parse(reader, **{given: "csv", "header": "true", "cloudFiles.schemaHints": "a INT"})
+    assert f"has no option '{given}'" in str(caught.value)
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("reader", "option"),
+    [("csv", "allowOVERwrites"), ("csv", "cloudFiles.useNotifications"), ("json", "inferNothing")],
+)
+def test_an_option_is_told_as_the_user_wrote_it(reader, option):
+    with pytest.raises((UnknownFileOptionError, UnsupportedFileOptionError)) as caught:
+        parse(reader, columns="a INT", **{option: "true"})
+    assert option in str(caught.value)
+
+
 @pytest.mark.parametrize("reader", ["cloudfiles", "read_files", "csv"])
 def test_a_read_has_no_checkpoint_of_its_own(reader):
     given = {} if reader == "csv" else {"cloudFiles__format": "csv"}
@@ -382,9 +408,9 @@ def test_a_read_has_no_checkpoint_of_its_own(reader):
 def test_all_options_that_do_not_exist_are_told_at_once():
     with pytest.raises(UnknownFileOptionError) as caught:
         cloud_files(headr="true", multiLines="true", wibble="1")
-    assert "has no options 'headr', 'multilines', 'wibble'" in str(caught.value)
+    assert "has no options 'headr', 'multiLines', 'wibble'" in str(caught.value)
     assert caught.value.hint == (
-        "did you mean header by headr? did you mean multiLine by multilines?"
+        "did you mean header by headr? did you mean multiLine by multiLines?"
     )
 
 

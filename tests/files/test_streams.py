@@ -259,6 +259,36 @@ def test_another_format_is_another_stream(suppliers):
     assert values(suppliers) == [1]
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        f"{READ}, latestFirst => true)",
+        f"{READ}) WITH (latestFirst = true)",
+        "samples.wanderbricks.bookings WITH ('latestFirst' = true)",
+    ],
+)
+def test_options_are_told_as_they_are_written_in_sql(suppliers, read):
+    suppliers.query(f"SELECT * FROM STREAM {read}")
+    suppliers.send("a.csv", csv(1))
+    [error] = suppliers.dry_run()
+    assert "latestFirst" in str(error)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        'format("cloudFiles").option("cloudFiles.format", "csv").options(latestFirst=1).load("SENT")',
+        'format("rate").option("latestFirst", True).load()',
+        'option("latestFirst", True).table("samples.wanderbricks.bookings")',
+    ],
+)
+def test_options_are_told_as_they_are_written_in_python(suppliers, read):
+    suppliers.write_python(f"@dp.table\ndef t():\n    return spark.readStream.{read}")
+    suppliers.send("a.csv", csv(1))
+    [error] = suppliers.dry_run()
+    assert "latestFirst" in str(error)
+
+
 def test_files_that_nobody_read_are_not_cleaned_away(suppliers):
     suppliers.query(
         f"SELECT * FROM STREAM {READ}, includeExistingFiles => false, ignoreCorruptFiles => true, "

@@ -45,6 +45,7 @@ class TableRead:
         columns: The columns that the user gives for files, as DDL or JSON.
         streaming: Whether it is read as a stream.
         options: Reader options, keys in lower case.
+        option_names: By those keys, the names as the user wrote them, for messages.
         location: The line of user code that reads it.
         catalog: Default catalog for a name of fewer than three parts, where the query has one.
         schema: Default schema for a name of one part, where the query has one.
@@ -58,6 +59,7 @@ class TableRead:
     columns: str | None = None
     streaming: bool = False
     options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    option_names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     location: SourceLocation | None = None
     catalog: str | None = None
     schema: str | None = None
@@ -67,6 +69,11 @@ class TableRead:
     def is_files(self) -> bool:
         """Whether it reads files, whose rows have `_metadata`."""
         return self.format is not None and self.format not in _NO_FILES
+
+    @property
+    def written_options(self) -> Mapping[str, str]:
+        """The options by their names as the user wrote them."""
+        return {self.option_names.get(key, key): value for key, value in self.options.items()}
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ def parse_options(
     where: SourceLocation | None = None,
     infers_streams: bool = False,
     root: Path | None = None,
+    written: Mapping[str, str] | None = None,
 ) -> FileOptions:
     """Read what a read of files asks for.
 
@@ -78,6 +79,7 @@ def parse_options(
         infers_streams: Whether `spark.sql.streaming.schemaInference` is set.
         root: What relative paths start from. Given it, `read_files` may leave the format out,
             which is then told by the endings of the files that there are.
+        written: By names in lower case, those that the user wrote, for messages.
 
     Raises:
         MillpondError: There is no such option, or it has a value that it can't have.
@@ -93,9 +95,14 @@ def parse_options(
     name = format if dialect is Dialect.SPARK else given.get("format", "").strip()
     if not name and dialect is Dialect.READ_FILES:
         name = _told_format(given, where_to_look, root=root, where=where)
+    names_as_written = _WrittenNames(options, written or {})
+    if not name:
+        # One that is misspelt is what is wrong then.
+        any_format = OptionValues(given, _spellings(dialect, ""), where)
+        _check_names(any_format, dialect, "", names_as_written)
     file_format = _known_format(name, dialect, where=where)
     values = OptionValues(given, _spellings(dialect, file_format), where)
-    _check_names(values, dialect, file_format, options)
+    _check_names(values, dialect, file_format, names_as_written)
     text = columns or (given.get("schema") if dialect is Dialect.READ_FILES else None)
     request = _Request(
         format=file_format,
@@ -287,6 +294,26 @@ def _parsed(
         raise
 
 
+@dataclass(frozen=True)
+class _WrittenNames:
+    """The names of options as the user wrote them.
+
+    Attributes:
+        options: By name in lower case, with its prefix.
+        written: By the same, what the user wrote, as far as that is known.
+    """
+
+    options: Mapping[str, str]
+    written: Mapping[str, str]
+
+    def of(self, name: str) -> str:
+        """How the user wrote an option, given in lower case and with or without its prefix."""
+        prefixed = PREFIX + name.removeprefix(PREFIX)
+        whole = prefixed if prefixed in self.options else name
+        shown = f"cloudFiles.{name.removeprefix(PREFIX)}" if whole == prefixed else name
+        return self.written.get(whole, shown)
+
+
 def _without_prefix(options: Mapping[str, str]) -> dict[str, str]:
     plain = {name: text for name, text in options.items() if not name.startswith(PREFIX)}
     prefixed = {
@@ -350,7 +377,7 @@ def _format_of_name(name: str) -> str | None:
 
 
 def _names(dialect: Dialect, file_format: str) -> tuple[str, ...]:
-    common = (*known.GENERIC, *known.OF_FORMAT[file_format], *known.OF_STORE)
+    common = (*known.GENERIC, *known.OF_FORMAT.get(file_format, ()), *known.OF_STORE)
     if dialect is Dialect.SPARK:
         return (*common, *known.SPARK_ONLY, "singleVariantColumn")
     own = (*common, *known.AUTO_LOADER_GENERIC, *known.AUTO_LOADER)
@@ -364,7 +391,7 @@ def _spellings(dialect: Dialect, file_format: str) -> dict[str, str]:
 
 
 def _check_names(
-    values: OptionValues, dialect: Dialect, file_format: str, options: Mapping[str, str]
+    values: OptionValues, dialect: Dialect, file_format: str, written: _WrittenNames
 ) -> None:
     if dialect is not Dialect.SPARK and not values.boolean("validateOptions", default=True):
         return
@@ -384,8 +411,7 @@ def _check_names(
             )
         if name not in values.spelt and name not in of_formats:
             plain = name.removeprefix(PREFIX)
-            is_prefixed = PREFIX + plain in options
-            shown = f"cloudFiles.{plain}" if is_prefixed else name
+            shown = written.of(name)
             if dialect is Dialect.SPARK and plain in of_auto_loader:
                 raise UnsupportedFileOptionError.from_option(
                     shown,

@@ -32,7 +32,9 @@ class KafkaRead:
         Raises:
             MillpondError: An option is unknown, or its value does not fit.
         """
-        options = KafkaOptions.parse(read.options, streaming=read.streaming, where=read.location)
+        options = KafkaOptions.parse(
+            read.written_options, streaming=read.streaming, where=read.location
+        )
         with KafkaCluster(options):
             # The client knows which of its settings there are.
             return cls(options)

@@ -84,6 +84,7 @@ class FileRead:
             format=read.format,
             paths=read.paths,
             options={**limits, **read.options},
+            written=read.option_names,
             columns=read.columns,
             streaming=read.streaming,
             parse_schema=parse_schema,

@@ -312,7 +312,7 @@ class _Resolver:
             else:
                 table = source.table
             if read.streaming:
-                DeltaReadOptions.parse(read.options, where=read.location)
+                DeltaReadOptions.parse(read.written_options, where=read.location)
                 key = stream_key(read, table)
                 streams[key] = StreamRead(source.name, key, read.options, table=table)
         return _named(streams.values()), tuple(inputs), frozenset(upstream)

@@ -158,7 +158,7 @@ class KafkaOptions:
             if name.startswith(PREFIX) and name != PREFIX + SERVERS
         }
         given = SourceOptions.of(
-            {name: value for name, value in folded.items() if name not in properties},
+            {name: value for name, value in options.items() if name.lower() not in properties},
             source=KAFKA,
             known=_OPTIONS,
             refused={**_REFUSED, **dict.fromkeys(_ENDS, _NO_END)} if streaming else _REFUSED,

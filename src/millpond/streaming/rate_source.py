@@ -275,8 +275,9 @@ def rate_source(read: TableRead) -> StreamSource:
     if not read.streaming:
         raise SourceNeedsStreamingError.from_format(read.format or RATE, where=read.location)
     if read.format == RATE_MICRO_BATCH:
-        return RateMicroBatchSource(RateMicroBatchOptions.parse(read.options, where=read.location))
-    return RateSource(RateOptions.parse(read.options, where=read.location))
+        options = RateMicroBatchOptions.parse(read.written_options, where=read.location)
+        return RateMicroBatchSource(options)
+    return RateSource(RateOptions.parse(read.written_options, where=read.location))
 
 
 def rate_schema() -> StructType:

@@ -92,6 +92,7 @@ def _other(
         columns=source.schema or None,
         streaming=relation.read.is_streaming,
         options=options,
+        option_names=_names(source.options),
         location=where,
         catalog=catalog,
         schema=schema,
@@ -114,6 +115,11 @@ def _options(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _names(given: Mapping[str, str]) -> dict[str, str]:
+    """Names of options as the user wrote them, by those in lower case."""
+    return {key.lower(): key for key in given}
+
+
 def _named(relation: Any, *, catalog: str | None, schema: str | None) -> TableRead:
     table, where = relation.read.named_table, location_of(relation)
     parts = split_name(table.unparsed_identifier, where=where)
@@ -131,6 +137,7 @@ def _named(relation: Any, *, catalog: str | None, schema: str | None) -> TableRe
         path=parts[1] if is_path else None,
         streaming=relation.read.is_streaming,
         options=_options(table.options),
+        option_names=_names(table.options),
         location=where,
         catalog=catalog,
         schema=schema,
@@ -156,5 +163,9 @@ def _delta_path(relation: Any) -> TableRead:
             instead="leave schema() out: a Delta table has its columns",
         )
     return TableRead(
-        path=paths[0], streaming=relation.read.is_streaming, options=options, location=where
+        path=paths[0],
+        streaming=relation.read.is_streaming,
+        options=options,
+        option_names=_names(source.options),
+        location=where,
     )

@@ -209,8 +209,9 @@ class _Reference:
         end = self._stream.end if self._stream else self._name_end
         end, travel = self._time_travel(end)
         options = self._options(start, end, unused)
+        values, names = (options.values, options.names) if options else ({}, {})
         return TableReference(
-            read=self._read({**travel, **options}),
+            read=self._read({**travel, **values}, names),
             written=self._names,
             start=start,
             end=end,
@@ -218,7 +219,7 @@ class _Reference:
             alias_at=None if self._has_alias(end) else self._alias_place(end),
         )
 
-    def _read(self, options: Mapping[str, str]) -> TableRead:
+    def _read(self, options: Mapping[str, str], option_names: Mapping[str, str]) -> TableRead:
         names = self._names
         function = self._findings.functions.get(self._name_start)
         if function is not None:
@@ -226,6 +227,7 @@ class _Reference:
                 function,
                 streaming=self._stream is not None,
                 options={**function.options, **options},
+                option_names={**function.option_names, **option_names},
             )
         is_path = len(names) == 2 and names[0].lower() == "delta"
         if len(names) == 2 and names[0].lower() == "live":
@@ -242,6 +244,7 @@ class _Reference:
             path=names[1] if is_path else None,
             streaming=self._stream is not None,
             options=options,
+            option_names=option_names,
             location=self._source.locate(self._name_start),
             catalog=self._source.catalog,
             schema=self._source.schema,
@@ -275,14 +278,14 @@ class _Reference:
             detail=self._source.caret(token.start, token.end),
         )
 
-    def _options(self, start: int, end: int, unused: dict[int, Options]) -> Mapping[str, str]:
+    def _options(self, start: int, end: int, unused: dict[int, Options]) -> Options | None:
         """The options that follow this reference before any other table is named."""
         outline = self._outline
         own = outline.index_at(start)
         following = next((at for at in outline.table_positions if at > own), None)
         limit = len(self._source.text) if following is None else outline.tokens[following].start
         own_options = [place for place in unused if end <= place < limit]
-        return unused.pop(own_options[0]).values if own_options else {}
+        return unused.pop(own_options[0]) if own_options else None
 
     def _has_alias(self, end: int) -> bool:
         if self._aliased is not None:

@@ -39,11 +39,17 @@ class Stream:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a read, `WITH (...)`, from `start` to `end`; keys in lower case."""
+    """The options of a read, `WITH (...)`, from `start` to `end`.
+
+    Attributes:
+        values: By names in lower case.
+        names: By those, the names as they are written.
+    """
 
     start: int
     end: int
     values: Mapping[str, str]
+    names: Mapping[str, str]
 
 
 def find_streams(outline: Outline, source: QueryText) -> list[Stream]:
@@ -150,14 +156,16 @@ def _not_a_table(source: QueryText, token: Token, what: str) -> UnsupportedStrea
 def _options(outline: Outline, source: QueryText, index: int) -> Options:
     closing = outline.closing(index + 1)
     values: dict[str, str] = {}
+    names: dict[str, str] = {}
     for item in _items(outline, index + 2, closing):
         key, _, rest = _split(item)
         if not key:
             raise _bad_option(source, item[0] if item else outline.tokens[closing])
         values[key.lower()] = _value(source, rest) if rest else "true"
+        names[key.lower()] = key
     if not values:
         raise _bad_option(source, outline.tokens[closing])
-    return Options(outline.tokens[index].start, outline.tokens[closing].end, values)
+    return Options(outline.tokens[index].start, outline.tokens[closing].end, values, names)
 
 
 def _items(outline: Outline, start: int, end: int) -> Iterator[list[Token]]:

@@ -90,7 +90,7 @@ def _read(outline: Outline, source: QueryText, index: int) -> FunctionRead:
             "map(..) become arguments, without the prefix cloudFiles",
             detail=source.caret(name.start, name.end),
         )
-    path, options = _arguments(source, list(_separated(outline, index + 2, closing)))
+    path, options, names = _arguments(source, list(_separated(outline, index + 2, closing)))
     files = name.text.lower() == READ_FILES
     if files and not path:
         raise UnsupportedReadError.of(
@@ -104,6 +104,7 @@ def _read(outline: Outline, source: QueryText, index: int) -> FunctionRead:
         paths=(path,) if path else (),
         columns=options.pop("schema", None) if files else None,
         options=options,
+        option_names=names,
         location=source.locate(name.start),
         catalog=source.catalog,
         schema=source.schema,
@@ -112,10 +113,17 @@ def _read(outline: Outline, source: QueryText, index: int) -> FunctionRead:
     return FunctionRead(read, name.start, opening, outline.tokens[closing].end)
 
 
-def _arguments(source: QueryText, arguments: Sequence[list[Token]]) -> tuple[str, dict[str, str]]:
-    """The path, which may stand first without its name, and the other arguments by name."""
+def _arguments(
+    source: QueryText, arguments: Sequence[list[Token]]
+) -> tuple[str, dict[str, str], dict[str, str]]:
+    """The path, which may stand first without its name, and the other arguments by name.
+
+    Returns:
+        Also the names of those as they are written, by those in lower case.
+    """
     path = ""
     options: dict[str, str] = {}
+    names: dict[str, str] = {}
     for number, tokens in enumerate(arguments):
         arrow = next((at for at, token in enumerate(tokens) if token.word == "=>"), None)
         if arrow is None and number == 0:
@@ -123,7 +131,8 @@ def _arguments(source: QueryText, arguments: Sequence[list[Token]]) -> tuple[str
             continue
         if not arrow:
             raise _invalid(source, tokens, "behind the path, each argument is name => value")
-        key = _key(source, tokens[:arrow])
+        name = _key(source, tokens[:arrow])
+        key = name.lower()
         if not tokens[arrow + 1 :]:
             raise _invalid(source, tokens, f"{key} has no value")
         value = _value(source, tokens[arrow + 1 :])
@@ -133,7 +142,8 @@ def _arguments(source: QueryText, arguments: Sequence[list[Token]]) -> tuple[str
             path = value
         else:
             options[key] = value
-    return path, options
+            names[key] = name
+    return path, options, names
 
 
 def _key(source: QueryText, tokens: Sequence[Token]) -> str:
@@ -143,7 +153,7 @@ def _key(source: QueryText, tokens: Sequence[Token]) -> str:
     )
     if not is_name:
         raise _invalid(source, tokens, "before => stands the name of an option")
-    return "".join(identifier_value(token) for token in tokens).lower()
+    return "".join(identifier_value(token) for token in tokens)
 
 
 def _value(source: QueryText, tokens: Sequence[Token]) -> str:
