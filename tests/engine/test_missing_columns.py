@@ -43,6 +43,32 @@ def test_fields_of_metadata_are_told_where_files_are_read(folder, item, hint):
     assert found.hint.startswith(hint)
 
 
+@pytest.mark.parametrize(
+    ("cure", "is_cured"),
+    [
+        ("schema => 'k INT'", False),
+        ("schemaEvolutionMode => 'none'", False),
+        ("schema => 'k INT, _rescued_data STRING'", True),
+        ("schema => 'k INT', rescuedDataColumn => '_rescued_data'", True),
+        ("schemaEvolutionMode => 'none', rescuedDataColumn => '_rescued_data'", True),
+    ],
+)
+def test_the_column_of_rescued_values_is_told_how_to_ask_for(folder, cure, is_cured):
+    folder.write(
+        "p.sql",
+        "CREATE STREAMING TABLE t AS SELECT k, _rescued_data "
+        f"FROM STREAM read_files('{folder.root}/data/*', format => 'json', {cure})",
+    )
+    (folder.root / "data").mkdir()
+    (folder.root / "data" / "a.json").write_text('{"k": 1}')
+    problems = dry_run(folder.project())
+    if is_cured:
+        assert not problems
+        return
+    assert isinstance(problems[0], UnresolvedColumnError)
+    assert "given (_rescued_data STRING), or set the option rescuedDataColumn" in problems[0].hint
+
+
 def test_metadata_is_told_to_be_where_files_are_read(folder):
     found = problem(
         folder,

@@ -11,6 +11,7 @@ from millpond.redaction import shown_value
 
 _NAME_SEQUENCE = "name a column of the query, or give an expression over its columns"
 _METADATA = "_metadata"
+_RESCUED = "_rescued_data"
 # Of what an engine says, which may hold values of the data.
 _LONGEST = 2_000
 _NAME_METADATA = (
@@ -479,6 +480,11 @@ def _column_hint(column: str, known: Iterable[str], metadata: Collection[str] = 
     if is_metadata:
         fields = f"the fields of {_METADATA} are {shortened(metadata)}"
         return fields if metadata else _NAME_METADATA
+    if last.lower() == _RESCUED and metadata:
+        return (
+            f"this read of files has {last} only if it is asked for: name it in the schema that is "
+            f"given ({last} STRING), or set the option rescuedDataColumn to '{last}'"
+        )
     if near:
         return f"did you mean {near}?"
     return f"the columns are {shortened(names)}" if names else None
