@@ -17,6 +17,7 @@ from millpond.errors.file_reads import (
     TooManyColumnsError,
 )
 from millpond.errors.files import FilesSchemaMissingError, InvalidFileOptionError
+from millpond.errors.graph import DeclaredSchemaMismatchError
 from millpond.events import FlowStatus
 
 READ = "SELECT * FROM STREAM read_files('SENT', format => 'csv', header => true"
@@ -143,6 +144,49 @@ def test_a_full_refresh_of_one_reader_of_a_view_leaves_the_other_its_columns(sup
     suppliers.updated()
     assert suppliers.rows("t") == [("1", None), ("word", None)]
     assert [v for v, _ in suppliers.rows("u")] == [1, None]
+
+
+INFERRING = (
+    'spark.readStream.format("cloudFiles").option("cloudFiles.format", "csv")'
+    '.option("cloudFiles.inferColumnTypes", True).option("header", True){}.load("SENT")'
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "hint"),
+    [
+        (f"{READ}HINTS)", "schemaHints => 'price decimal(10,2)'"),
+        (
+            INFERRING.format("HINTS"),
+            '.option("cloudFiles.schemaHints", "price decimal(10,2)")',
+        ),
+    ],
+)
+def test_a_declared_type_that_was_inferred_otherwise_is_given_where_files_are_read(
+    suppliers, read, hint
+):
+    """By the time of a CAST, a price of 1.10 would be NULL already."""
+    declared = "price decimal(10,2), _rescued_data string"
+
+    def pipeline(hints):
+        if "spark" in read:
+            decorator = f'@dp.table(schema="{declared}")'
+            suppliers.write_python(f"{decorator}\ndef t(): return {read.replace('HINTS', hints)}")
+        else:
+            suppliers.write(
+                f"CREATE OR REFRESH STREAMING TABLE t ({declared}) AS "
+                + read.replace("HINTS", f", {hints}" if hints else "")
+            )
+
+    pipeline("")
+    suppliers.send("a.csv", "price\n1\n")
+    error = suppliers.error()
+    assert isinstance(error, DeclaredSchemaMismatchError)
+    assert hint in error.hint
+    pipeline(hint)
+    suppliers.send("b.csv", "price\n1.10\n")
+    suppliers.updated()
+    assert sorted(suppliers.rows()) == [(Decimal("1.00"), None), (Decimal("1.10"), None)]
 
 
 def test_without_files_columns_cannot_be_told_and_the_next_update_tells_them(suppliers):

@@ -214,6 +214,30 @@ class DeclaredSchemaMismatchError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_inferred(
+        cls,
+        flow: str,
+        column: str,
+        *,
+        declared: str,
+        found: str,
+        option: str,
+        where: SourceLocation,
+    ) -> Self:
+        """Build the error for a column as it was inferred from files.
+
+        Args:
+            option: How the query tells its type where the files are read.
+        """
+        return cls(
+            f"Flow {flow} gives column {column} as {found}, inferred from files, but its table "
+            f"declares {declared}.",
+            where=where,
+            hint=f"give its type where the files are read: {option}; a CAST in the query comes "
+            f"after values that are no {found} were taken for NULL. Or change the declaration",
+        )
+
+    @classmethod
     def from_missing(cls, flow: str, column: str, *, where: SourceLocation) -> Self:
         return cls(
             f"Flow {flow} does not give column {column}, which its table declares NOT NULL.",

@@ -19,6 +19,7 @@ from millpond.errors.graph import (
     UnsupportedColumnDefinitionError,
     UnsupportedColumnTypeError,
 )
+from millpond.graph.inferred import hint_for
 from millpond.graph.resolved import ResolvedFlow
 
 if TYPE_CHECKING:
@@ -150,16 +151,23 @@ def check_declared(dataset: Dataset, flow: ResolvedFlow, schema: StructType) -> 
             continue
         found = given[folded].dataType
         if not _fits(StructType([field]), StructType([given[folded]])):
-            problems.append(
-                DeclaredSchemaMismatchError.from_type(
-                    flow.name,
-                    field.name,
-                    declared=field.dataType.simpleString(),
-                    found=found.simpleString(),
-                    where=where,
-                )
-            )
+            types = (field.dataType.simpleString(), found.simpleString())
+            problems.append(_type_mismatch(flow, given[folded], *types))
     return problems
+
+
+def _type_mismatch(
+    flow: ResolvedFlow, column: StructField, declared: str, found: str
+) -> DeclaredSchemaMismatchError:
+    where = flow.flow.location
+    option = hint_for(flow.streams, column, declared)
+    if option is None:
+        return DeclaredSchemaMismatchError.from_type(
+            flow.name, column.name, declared=declared, found=found, where=where
+        )
+    return DeclaredSchemaMismatchError.from_inferred(
+        flow.name, column.name, declared=declared, found=found, option=option, where=where
+    )
 
 
 def check_columns(dataset: Dataset, schema: StructType) -> list[MillpondError]:
