@@ -506,6 +506,21 @@ def test_what_does_not_fit_a_given_schema_is_kept_where_that_is_asked_for(
     ]
 
 
+def test_what_is_told_to_do_about_new_columns_beside_a_given_schema_can_be_done(suppliers):
+    read = f"{READ}, schema => 'v INT', schemaEvolutionMode => '{{}}')"
+    suppliers.query(read.format("failOnNewColumns"))
+    suppliers.send("a.csv", "v,w\n1,x\n")
+    error = suppliers.error()
+    assert isinstance(error, NewColumnsError)
+    assert "addNewColumns" not in error.hint
+    assert "schemaHints" not in error.hint
+    assert "set schemaEvolutionMode to rescue" in error.hint
+    suppliers.query(read.format("rescue"))
+    suppliers.updated()
+    [(v, text)] = suppliers.rows()
+    assert (v, rescued(text)) == (1, {"w": "x"})
+
+
 def test_fail_on_new_columns_leaves_such_files_for_good(suppliers):
     suppliers.query(f"{READ}, schemaEvolutionMode => 'failOnNewColumns')")
     suppliers.send("a.csv", "v\n1\n")

@@ -158,6 +158,7 @@ class NewColumnsError(MillpondError, ValueError):
         flow: str,
         columns: Mapping[str, Sequence[str]],
         added: bool,
+        given: bool,
         unreadable: Mapping[str, str],
     ) -> Self:
         """Build the error.
@@ -165,6 +166,7 @@ class NewColumnsError(MillpondError, ValueError):
         Args:
             columns: The new ones of each file, by its URI, with their types.
             added: Whether the next update has the columns.
+            given: Whether the user gave the stream's columns.
             unreadable: Other files that were not read, with why.
         """
         files = listed({uri: _few(names) for uri, names in columns.items()})
@@ -178,11 +180,17 @@ class NewColumnsError(MillpondError, ValueError):
                 hint="run again; or mend the files. To keep such values in one column instead, set "
                 "schemaEvolutionMode to rescue",
             )
+        hint = (
+            "add the columns to the schema, mend the files, or set schemaEvolutionMode to rescue, "
+            "which keeps such values in one column"
+            if given
+            else "add the columns to schemaHints, mend the files, or set schemaEvolutionMode to "
+            "addNewColumns or rescue"
+        )
         return cls(
             f"Flow {flow} met {counted(columns)} of {source} with columns that it does not have; "
             f"all others were read.\n{files}{others}",
-            hint="add the columns to the schema or to schemaHints, mend the files, or set "
-            "schemaEvolutionMode to addNewColumns or rescue",
+            hint=hint,
         )
 
 

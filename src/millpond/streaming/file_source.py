@@ -401,6 +401,7 @@ class FileSource:
                 flow=self._flow,
                 columns={uri: [*map(str, new)] for uri, new in self._unlike.items()},
                 added=self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS,
+                given=self._options.schema is not None,
                 unreadable=self._left,
             )
         if self._left:
