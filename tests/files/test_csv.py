@@ -224,6 +224,24 @@ def test_a_schema_of_plain_spark_is_that_of_the_positions(reader: Reader) -> Non
     assert rows == [(1, 2)]
 
 
+@pytest.mark.parametrize("text", ["a,b\n1,2,3\n4,5,6\n", "a,b\n1,2,3\n", "a\n1,2,3\n4,5,6,7\n"])
+def test_a_header_of_plain_spark_that_lacks_names_hides_no_values(reader: Reader, text) -> None:
+    columns = schema(a=INT, b=INT, c=INT)
+    spark = {"columns": columns, "schema": columns, "dialect": Dialect.SPARK}
+    rows = [(1, 2, 3), (4, 5, 6)][: text.count("\n") - 1]
+    assert reader.values(text, **spark) == rows
+    complete = [row for row in rows if "7" not in text or row != (4, 5, 6)]
+    assert reader.values(text, mode="DROPMALFORMED", **spark) == complete
+    assert reader.values(f"{text}8,9\n", mode="DROPMALFORMED", **spark) == complete
+
+
+def test_rows_are_dropped_for_their_own_width_and_not_for_that_of_the_first(reader: Reader) -> None:
+    spark = {"dialect": Dialect.SPARK, "mode": "DROPMALFORMED", "header": False}
+    columns = schema(a=INT, b=INT, c=INT)
+    text = "1,2\n3,4,5\n"
+    assert reader.values(text, columns=columns, schema=columns, **spark) == [(3, 4, 5)]
+
+
 def test_a_path_may_have_any_characters(reader: Reader) -> None:
     folder = reader.folder / "it's [a]=*\n{1}" / "key=1"
     folder.mkdir(parents=True)

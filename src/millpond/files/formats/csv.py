@@ -90,6 +90,17 @@ class CsvFormat:
         sets_aside = wanted.rescues and options.evolution not in _STOPPING
         if csv.checks_header:
             _check_headers(surveyed, wanted)
+        if csv.by_position:
+            # What a file begins with says nothing of how many values the rows below have.
+            width = len(wanted.data)
+            surveyed = [
+                replace(
+                    file,
+                    names=None,
+                    is_regular=file.is_regular and (file.width == width or not exact),
+                )
+                for file in surveyed
+            ]
         read = partial(
             tables,
             options=csv,
