@@ -259,7 +259,10 @@ def test_a_new_column_that_the_query_has_already_costs_its_file_alone(suppliers,
     beside(f"CREATE OR REFRESH STREAMING TABLE t AS {SENDER})")
     suppliers.send("bad.csv", "v,Sender\n2,me\n", at_s=1)
     suppliers.send("good.csv", "v,w\n3,x\n", at_s=2)
-    assert isinstance(suppliers.error(), NewColumnsError)
+    error = suppliers.error()
+    assert isinstance(error, NewColumnsError)
+    assert "good.csv: 'w' string\n1 file could not be read:\n" in str(error)
+    assert "bad.csv: its new column 'Sender' string can't be added" in str(error)
     for _ in range(2):
         error = suppliers.error()
         assert isinstance(error, FilesNotReadError)
@@ -273,6 +276,55 @@ def test_a_new_column_that_the_query_has_already_costs_its_file_alone(suppliers,
     (suppliers.sent / "bad.csv").unlink()
     suppliers.updated()
     suppliers.updated()
+
+
+DECLARED = "CREATE OR REFRESH STREAMING TABLE t (v INT, _rescued_data STRING) AS "
+PLAIN = f"CREATE OR REFRESH STREAMING TABLE t AS {READ}); "
+VIEWED = f"CREATE TEMPORARY VIEW b AS {SENDER}); "
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        f"CREATE OR REFRESH STREAMING TABLE t AS {SENDER})",
+        f"{DECLARED}{READ})",
+        VIEWED + "CREATE OR REFRESH STREAMING TABLE t AS SELECT * FROM STREAM(b)",
+        PLAIN + "CREATE MATERIALIZED VIEW m AS SELECT *, 1 AS sender FROM t",
+        PLAIN + "CREATE TEMPORARY VIEW w AS SELECT *, 1 AS sender FROM t; "
+        "CREATE MATERIALIZED VIEW m AS SELECT * FROM w",
+    ],
+    ids=["the query", "the table", "a view above", "a reader below", "a reader by a view"],
+)
+def test_the_update_that_meets_a_column_says_already_what_cannot_take_it(suppliers, pipeline):
+    suppliers.write(pipeline)
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("bad.csv", "v,sender\n2,me\n")
+    first = suppliers.update().flows[0].error
+    assert isinstance(first, FilesNotReadError)
+    assert "bad.csv: its new column 'sender' string can't be added" in str(first)
+    assert str(suppliers.update().flows[0].error) == str(first)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        f"CREATE OR REFRESH STREAMING TABLE t AS {SENDER.replace('*', 'v')})",
+        f"{DECLARED}{READ.replace('*', 'v')})",
+        PLAIN + "CREATE MATERIALIZED VIEW m AS SELECT v, 1 AS sender FROM t",
+    ],
+    ids=["the query", "the table", "a reader below"],
+)
+def test_what_takes_no_columns_by_a_star_can_take_any(suppliers, pipeline):
+    suppliers.write(pipeline)
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    suppliers.send("b.csv", "v,sender\n2,me\n")
+    first = suppliers.update().flows[0].error
+    assert isinstance(first, NewColumnsError)
+    assert "The next update adds the columns" in str(first)
+    suppliers.updated()
+    assert len(suppliers.rows()) == 2
 
 
 def test_a_refused_column_is_taken_once_the_query_can_take_it(suppliers, beside):

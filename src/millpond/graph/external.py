@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -35,12 +35,15 @@ class Follower:
         has_metadata: Whether the flow asks for `_metadata`.
         follows_removals: Whether it is told what is gone from the source.
         names_are_keys: Whether files of one name are one key to it.
+        refused: Which new columns of files its query, or what reads its table, can't take, with
+            why.
     """
 
     flow: str
     source: str
     folder: Path
     store: Store
+    refused: Callable[[Sequence[NewColumn]], Mapping[NewColumn, str]]
     views: tuple[str, ...] = ()
     has_metadata: bool = False
     follows_removals: bool = False

@@ -146,7 +146,7 @@ class FileRead:
             columns_of=lambda files: with_folders_of(files, self.options, columns, root=self.root),
             list=partial(list_files, self.options, root=self.root),
             root=self.root,
-            propose=partial(self._propose, follower.views),
+            propose=partial(self._propose, follower),
             refused=self.refused,
             follows_removals=follower.follows_removals,
             names_are_keys=follower.names_are_keys,
@@ -159,10 +159,15 @@ class FileRead:
             flow=follower.flow,
         )
 
-    def _propose(self, views: Sequence[str], new: Sequence[NewColumn]) -> None:
-        """Keep new columns for the next update, in which the views are asked for them as well."""
-        for schemas in (self.schemas, *map(self.schemas_of, views)):
+    def _propose(self, follower: Follower, new: Sequence[NewColumn]) -> Mapping[NewColumn, str]:
+        """Keep new columns for the next update, in which the views are asked for them as well.
+
+        Returns:
+            Those that it will refuse, with why.
+        """
+        for schemas in (self.schemas, *map(self.schemas_of, follower.views)):
             schemas.propose(self.options, new)
+        return follower.refused(new)
 
     def rows(self, *, folder: Path, has_metadata: bool) -> Input:
         """The rows of all files that there are now.

@@ -2,16 +2,20 @@
 
 An update that meets them proposes them; the next one tries them here. What would end in a problem
 is left out, so that a column of one file can't keep the others, nor other tables, from going on.
+`new_columns_ahead` tells the update that meets them what will come of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from millpond.errors import MillpondError
 from millpond.graph.external import LocalSources, Proposal
 from millpond.graph.resolved import Graph
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -43,41 +47,47 @@ def resolve_with_new_columns(
     """
     found = resolve()
     if found.reasons and sources.proposed():
-        _Trial(resolve, sources).run()
+
+        def reasons(proposals: Sequence[Proposal]) -> Mapping[str, str]:
+            sources.take(proposals, refused={})
+            return resolve().reasons
+
+        trial = Trial(reasons)
+        trial.run(sources.proposed())
+        sources.take(trial.taken, refused=trial.refused)
         found = resolve()
     if not found.problems:
         sources.keep_columns()
     return found
 
 
-class _Trial:
-    """Finds the new columns that bring no problem that was not there without them."""
+class Trial(Generic[T]):
+    """Finds those of several things that bring no problem which is not there without them.
 
-    def __init__(self, resolve: Callable[[], Resolution], sources: LocalSources) -> None:
-        self._resolve = resolve
-        self._sources = sources
-        self._taken: list[Proposal] = []
-        self._refused: dict[Proposal, str] = {}
+    Args:
+        reasons: What the problems are with some of them, by what tells one from another.
+    """
 
-    def run(self) -> None:
-        self._reasons = self._with([])
-        self._try(self._sources.proposed())
-        self._sources.take(self._taken, refused=self._refused)
+    def __init__(self, reasons: Callable[[Sequence[T]], Mapping[str, str]]) -> None:
+        self._reasons_with = reasons
+        self.taken: list[T] = []
+        self.refused: dict[T, str] = {}
 
-    def _try(self, proposals: Sequence[Proposal]) -> None:
+    def run(self, things: Sequence[T]) -> None:
+        """Put each of them into `taken`, or into `refused` with why."""
+        self._reasons = self._reasons_with([])
+        self._try(things)
+
+    def _try(self, things: Sequence[T]) -> None:
         """Take some together, or each half of them by itself."""
-        reasons = self._with(proposals)
+        reasons = self._reasons_with([*self.taken, *things])
         added = [reason for problem, reason in reasons.items() if problem not in self._reasons]
         if not added:
             self._reasons = reasons
-            self._taken.extend(proposals)
-        elif len(proposals) == 1:
-            self._refused[proposals[0]] = added[0]
+            self.taken.extend(things)
+        elif len(things) == 1:
+            self.refused[things[0]] = added[0]
         else:
-            half = len(proposals) // 2
-            self._try(proposals[:half])
-            self._try(proposals[half:])
-
-    def _with(self, proposals: Sequence[Proposal]) -> dict[str, str]:
-        self._sources.take([*self._taken, *proposals], refused={})
-        return self._resolve().reasons
+            half = len(things) // 2
+            self._try(things[:half])
+            self._try(things[half:])

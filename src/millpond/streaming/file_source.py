@@ -66,8 +66,9 @@ class FileAccess:
         follows_removals: Whether a file that is gone is told of.
         names_are_keys: Whether files of one name are told of together.
         root: What relative paths start from.
-        propose: Keeps columns that files have and the stream lacks, for the next update to take.
-        refused: Such columns that the query can't take, with why.
+        propose: Keeps columns that files have and the stream lacks, for the next update to take,
+            and tells which of them it will refuse, with why.
+        refused: Such columns that this update refused, with why.
     """
 
     options: FileOptions
@@ -76,7 +77,7 @@ class FileAccess:
     columns_of: Callable[[Sequence[ListedFile]], FileColumns]
     list: Listing
     root: Path
-    propose: Callable[[Sequence[NewColumn]], None]
+    propose: Callable[[Sequence[NewColumn]], Mapping[NewColumn, str]]
     refused: Mapping[NewColumn, str] = field(default_factory=dict)
     follows_removals: bool = False
     names_are_keys: bool = False
@@ -134,6 +135,8 @@ class FileSource:
         self.passed_over: dict[str, str] = {}
         self.empty: list[str] = []
         self._unlike: dict[str, tuple[NewColumn, ...]] = {}
+        self._proposed: set[NewColumn] = set()
+        self._refused = dict(access.refused)
         self._last = 0
         self._gone: list[ListedFile] = []
         self._forgotten: list[str] = []
@@ -382,10 +385,13 @@ class FileSource:
 
     def _leave_unlike(self, unlike: Mapping[str, tuple[NewColumn, ...]]) -> None:
         """Take note of files with new columns, and propose these to the next update."""
-        adds = self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS
-        if adds and unlike:
-            self._access.propose([new for columns in unlike.values() for new in columns])
-        refused = self._access.refused
+        refused = self._refused
+        if self._options.evolution is EvolutionMode.ADD_NEW_COLUMNS:
+            found = dict.fromkeys(new for columns in unlike.values() for new in columns)
+            new = [column for column in found if column not in self._proposed]
+            if new:
+                refused.update(self._access.propose(new))
+                self._proposed.update(new)
         for uri, columns in unlike.items():
             column = next((new for new in columns if new in refused), None)
             if column is not None:

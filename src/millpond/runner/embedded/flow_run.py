@@ -19,6 +19,7 @@ from millpond.errors.runner import FlowOutOfMemoryError, StorageNotWritableError
 from millpond.files import ListedFile
 from millpond.flows import NO_SNAPSHOTS, BatchContext, Snapshots
 from millpond.graph import Follower, LocalSource, ResolvedFlow, StreamRead, folder_of
+from millpond.graph.new_columns_ahead import NewColumnsAhead
 from millpond.names import path_segment
 from millpond.options import PREFIX, stream_limits
 from millpond.profiling import phase
@@ -109,6 +110,7 @@ class FlowRun:
                 source=stream.source,
                 folder=checkpoint.source_folder(stream.source),
                 store=self.store,
+                refused=self._new_columns(stream, flow).refused,
                 views=stream.views,
                 has_metadata=stream.has_metadata,
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
@@ -122,6 +124,13 @@ class FlowRun:
             store=self.store,
             name=stream.source,
             flow=flow.name,
+        )
+
+    def _new_columns(self, stream: StreamRead, flow: ResolvedFlow) -> NewColumnsAhead:
+        """What tells which new columns of files the next update will refuse."""
+        pipeline = self.update.pipeline
+        return NewColumnsAhead(
+            pipeline.graph, pipeline.catalog, pipeline.external, self.engine, flow, stream
         )
 
     def _apply_with_state(
