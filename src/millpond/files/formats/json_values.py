@@ -273,9 +273,7 @@ class JsonValues:
             return f"CASE {text} WHEN 'true' THEN true WHEN 'false' THEN false END"
         number = self._number(text)
         if isinstance(wanted, IntegralType):
-            value = f"TRY_CAST({number} AS {name})"
-            is_whole = f"CAST({value} AS VARCHAR) = {_plain_zero(number)}"
-            return f"CASE WHEN {is_whole} THEN {value} END"
+            return _whole(number, name)
         if isinstance(wanted, FloatType | DoubleType):
             return self._float(text, number, name)
         string = self._string(text)
@@ -285,8 +283,8 @@ class JsonValues:
         if isinstance(wanted, DecimalType):
             return f"coalesce(TRY_CAST({number} AS {name}), {cast})"
         if isinstance(wanted, TimestampType):
-            # A number is one of seconds.
-            return f"coalesce(TRY(to_timestamp(TRY_CAST({number} AS BIGINT))), {cast})"
+            seconds = _whole(number, "BIGINT")  # what a number means
+            return f"coalesce(TRY(to_timestamp({seconds})), {cast})"
         assert isinstance(wanted, DateType | TimestampNTZType), wanted
         return cast
 
@@ -323,6 +321,12 @@ class JsonValues:
             f"CASE WHEN starts_with({text}, {_QUOTED_TAG}) "
             f"THEN substr({text}, 3, length({text}) - 3) END"
         )
+
+
+def _whole(number: str, name: str) -> str:
+    """A number that is written as a whole one; NULL for others, and beyond the type."""
+    value = f"TRY_CAST({number} AS {name})"
+    return f"CASE WHEN CAST({value} AS VARCHAR) = {_plain_zero(number)} THEN {value} END"
 
 
 def _plain_zero(number: str) -> str:
