@@ -1,5 +1,6 @@
 """The page of commands is current."""
 
+import re
 import runpy
 from pathlib import Path
 
@@ -10,6 +11,20 @@ def test_the_command_reference_is_current():
     script = runpy.run_path(str(ROOT / "scripts" / "command_reference.py"))
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     assert text == script["page"](text), "run scripts/command_reference.py"
+
+
+def test_the_page_names_every_phase_of_a_profile():
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| phase \|.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    named = {
+        name for row in table.splitlines() for name in re.split("[,;] ", row.split("|")[1].strip())
+    }
+    modules = (ROOT / "src").rglob("*.py")
+    code = "".join(module.read_text(encoding="utf-8") for module in modules)
+    phases = {
+        name for found in re.findall(r'\bphase\("([^"]+)"', code) for name in found.split(", ")
+    }
+    assert "list files" in phases <= named
 
 
 def test_every_command_and_option_is_explained():
