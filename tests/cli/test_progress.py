@@ -56,6 +56,18 @@ def test_an_update_that_changes_nothing_says_so(story):
     assert progress.view.summary() == "Update completed in 0.2 s: 1 flow completed; nothing new."
 
 
+def test_an_update_that_read_files_without_rows_says_how_many(story):
+    lines = []
+    progress = PlainProgress(write=lines.append)
+    progress.listen(story.flow("orders", FlowStatus.STARTING))
+    for number in (1, 2):
+        progress.listen(story.flow("orders", FlowStatus.RUNNING, rows_read=0, files_read=number))
+    progress.listen(story.flow("orders", FlowStatus.COMPLETED, 0.1))
+    progress.listen(story.update(UpdateState.COMPLETED, 0.2))
+    assert lines[-1] == "orders: completed in 0.1 s: 3 files read, no rows"
+    assert progress.view.summary().endswith("1 flow completed; 3 files read, no rows.")
+
+
 def test_a_reader_that_goes_away_does_not_stop_the_update(failed_update):
     def gone(line):
         raise BrokenPipeError

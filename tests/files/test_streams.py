@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from millpond.cli.plain_progress import PlainProgress
 from millpond.errors.files import UnknownFileOptionError
 from millpond.errors.streaming import CheckpointSourceChangedError
 from millpond.runner import read_events
@@ -289,6 +290,37 @@ def test_options_are_told_as_they_are_written_in_python(suppliers, read):
     assert "latestFirst" in str(error)
 
 
+def test_files_that_could_not_be_read_are_not_counted_as_read(suppliers):
+    suppliers.query(f"SELECT * FROM STREAM {READ})")
+    suppliers.send("a.csv", csv(1))
+    suppliers.send("b.csv.gz", "this is no gzip")
+    suppliers.error()
+    [metrics] = [
+        event.details["flow_progress"]["metrics"]
+        for event in read_events(suppliers.project(), "latest")
+        if "metrics" in event.details.get("flow_progress", {})
+    ]
+    assert metrics["files_read"] == 1
+
+
+def test_an_update_tells_how_many_files_it_read_that_have_no_rows(suppliers):
+    suppliers.query(f"SELECT v FROM STREAM {READ}, allowOverwrites => true)")
+
+    def told():
+        lines = []
+        progress = PlainProgress(write=lines.append)
+        suppliers.update(listeners=[progress.listen])
+        return lines[-1].partition("s: ")[2]
+
+    suppliers.send("a.csv", csv(1))
+    suppliers.send("b.csv", csv(2))
+    assert told() == "2 rows in, 2 inserted"
+    assert told() == "nothing new"
+    suppliers.send("a.csv", csv(), at_s=1)
+    assert told() == "1 file read, no rows"
+    assert told() == "nothing new"
+
+
 def test_files_that_nobody_read_are_not_cleaned_away(suppliers):
     suppliers.query(
         f"SELECT * FROM STREAM {READ}, includeExistingFiles => false, ignoreCorruptFiles => true, "
@@ -356,5 +388,6 @@ def test_progress_counts_files_and_bytes_that_are_left(suppliers):
         for event in read_events(suppliers.project(), "latest")
         if "metrics" in event.details.get("flow_progress", {})
     ]
+    assert [found["files_read"] for found in metrics] == [1, 1, 1]
     assert [found["backlog_files"] for found in metrics] == [2, 1, 0]
     assert [found["backlog_bytes"] for found in metrics] == [8, 4, 0]

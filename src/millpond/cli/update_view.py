@@ -19,6 +19,7 @@ class RowCounts:
     Attributes:
         replaced: Rows that went in batches which brought others.
         removed: Rows that went in batches which brought none.
+        files: Files that were read for them.
     """
 
     rows_in: int = 0
@@ -27,6 +28,7 @@ class RowCounts:
     inserted: int = 0
     late: int = 0
     dropped: int = 0
+    files: int = 0
 
     def add(self, other: RowCounts) -> None:
         for each in fields(self):
@@ -41,6 +43,8 @@ class RowCounts:
         '20 rows in, no change'
         >>> RowCounts(replaced=2, removed=3, inserted=2).words()
         '2 replaced, 3 removed, 2 inserted'
+        >>> RowCounts(files=1).words()
+        '1 file read, no rows'
         """
         counted = {
             "replaced": self.replaced,
@@ -52,6 +56,8 @@ class RowCounts:
         parts = [f"{number:,} {word}" for word, number in counted.items() if number]
         if self.rows_in:
             parts = [f"{plural(self.rows_in, 'row')} in", *(parts or ["no change"])]
+        elif self.files and not parts:
+            parts = [f"{plural(self.files, 'file')} read, no rows"]
         return ", ".join(parts)
 
 
@@ -188,5 +194,6 @@ def _apply_to_flow(flow: FlowView, event: Event) -> None:
             inserted=inserted,
             late=metrics.get("num_late_rows", 0),
             dropped=metrics.get("num_dropped_rows", 0),
+            files=metrics.get("files_read", 0),
         )
     )

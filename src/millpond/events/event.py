@@ -79,6 +79,7 @@ class FlowMetrics:
             their key.
         num_dropped_rows: Rows removed by expectations.
         num_output_bytes: Size of the data files written.
+        files_read: Files that were read of sources that are files.
         backlog_files: Source files not yet read.
         backlog_bytes: Their size.
     """
@@ -90,6 +91,7 @@ class FlowMetrics:
     num_late_rows: int | None = None
     num_dropped_rows: int | None = None
     num_output_bytes: int | None = None
+    files_read: int | None = None
     backlog_files: int | None = None
     backlog_bytes: int | None = None
 

@@ -29,11 +29,13 @@ class BatchOutcome:
 
     Attributes:
         backlog: What the update will still read for this flow, as far as it is known.
+        files_read: How many files it read of sources that are files, if it has any and it is known.
     """
 
     number: int
     result: BatchResult
     backlog: DataSize
+    files_read: int | None = None
 
 
 @dataclass(frozen=True)

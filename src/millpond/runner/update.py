@@ -334,6 +334,7 @@ class _Update:
                 num_late_rows=result.rows_late if replaces else None,
                 num_dropped_rows=result.rows_dropped,
                 num_output_bytes=result.bytes_written,
+                files_read=outcome.files_read,
                 backlog_files=outcome.backlog.files,
                 backlog_bytes=outcome.backlog.size_bytes,
             ),

@@ -107,6 +107,7 @@ class FileSource:
     Attributes:
         passed_over: Why files can't be read that are not tried again, by their URIs.
         empty: URIs of files that were read and have no value for any column.
+        files_read: How many files the last batch read.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class FileSource:
         self._damaged: set[str] = set()
         self.passed_over: dict[str, str] = {}
         self.empty: list[str] = []
+        self.files_read = 0
         self._unlike: dict[str, tuple[NewColumn, ...]] = {}
         self._proposed: set[NewColumn] = set()
         self._refused = dict(access.refused)
@@ -216,6 +218,7 @@ class FileSource:
     def input(self, start: Offset, end: Offset, *, folder: Path) -> Input:
         """The rows of a batch's files, as they are now if they are what was planned."""
         parquet: list[WrittenFile] = []
+        self.files_read = 0
         for number in range(_number(start) + 1, _number(end) + 1):
             entry = self._log.read(number)
             if entry.is_skipped:
@@ -230,6 +233,8 @@ class FileSource:
             )
             unread = self._leave(read)
             self._log.leave(number, unread)
+            planned = {file.uri for file in entry.files}
+            self.files_read += len(planned - unread.left - unread.passed_over)
             for file in entry.files:
                 # What an earlier batch of the update left may have been read by now.
                 if file.uri not in unread.left:

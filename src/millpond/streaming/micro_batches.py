@@ -50,6 +50,13 @@ class MicroBatch:
     def backlog_size(self) -> DataSize:
         return sum(self.backlog.values(), DataSize())
 
+    @property
+    def files_read(self) -> int | None:
+        """How many files the batch read, once `input` gave their rows; `None` if it reads none."""
+        sources = self._sources.values()
+        counts = [source.files_read for source in sources if isinstance(source, FileSource)]
+        return sum(counts) if counts else None
+
     def input(self, source: str, *, folder: Path) -> Input:
         """What the batch reads of a source; files written for it are below `folder`."""
         position = sorted(self._sources).index(source)

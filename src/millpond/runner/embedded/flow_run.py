@@ -205,7 +205,7 @@ class FlowRun:
                     assert_never(other)
         finally:
             self.store.remove_tree(folder)
-        return BatchOutcome(batch.number, result, batch.backlog_size)
+        return BatchOutcome(batch.number, result, batch.backlog_size, batch.files_read)
 
     def _recompute_sequence(self, task: Task, file: Path) -> Path:
         """Evaluate the flow's sequence over stored rows that lost theirs."""
