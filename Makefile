@@ -71,7 +71,7 @@ spark-stop:  ## Stop it and its workers.
 spark-ready: $(SPARK)/.ready  ## Install Spark and Delta Lake into .build/spark; brings Maven and Java.
 	@sh scripts/jars.sh spark
 
-spark-conformance: $(READY) spark-ready  ## All that must be the same on Spark, every query shape included; hours.
+spark-conformance: $(READY) spark-ready  ## All that must be the same on Spark, every query shape included; an hour.
 	MILLPOND_SPARK_CONFORMANCE=1 $(BIN)/pytest -q -k spark tests/conformance tests/shapes/test_on_spark.py
 
 spark-answers:  ## Ask Apache Spark anew what the tests of query shapes expect; needs Java 17.

@@ -26,6 +26,10 @@ DIFFERENCES = {
         "A filter can lose rows with NaN of files that other programs wrote: Spark trusts bounds "
         "that leave NaN out. It writes none itself."
     ),
+    "added window": (
+        "A time window that withColumn adds to a stream carries no watermark, so that an outer join "
+        "on it is refused: Spark Connect drops it. One that select adds does."
+    ),
     "rows that fail": (
         "Where an expectation or NOT NULL fails an append flow, the error shows one row and not "
         "how many: Spark ends at the first."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -40,7 +42,7 @@ REFUSED = {
         """,
     ),
 }
-TOLD = ("column names", "unchanged view", "NaN", "rows that fail")
+TOLD = ("column names", "unchanged view", "NaN", "added window", "rows that fail")
 
 
 def test_what_spark_can_not_do_is_refused_before_data_is_read(folder, engine):
@@ -93,6 +95,42 @@ def test_nan_in_files_of_others_whose_bounds_leave_it_out(folder):
     yield
     found = [len(folder.rows(table)) for table in ("above", "is_nan", "spark_wrote_it")]
     assert found == ([0, 0, 1] if folder.engine == "spark" else [1, 1, 1])
+
+
+@story
+def test_a_time_window_that_is_added_to_a_stream(folder):
+    folder.write(
+        "windows.py",
+        """
+        from pyspark import pipelines as dp
+        from pyspark.sql import functions as sf
+
+        def joined(with_window):
+            ads, clicks = (
+                with_window(spark.readStream.table(name).withWatermark("at", "1 minute"))
+                for name in ("ads_in", "clicks_in")
+            )
+            on = sf.expr("a.ad = c.ad AND a.w = c.w")
+            return ads.alias("a").join(clicks.alias("c"), on, "left").select("a.ad", "who")
+
+        @dp.table
+        def with_column():
+            return joined(lambda rows: rows.withColumn("w", sf.window("at", "5 minutes")))
+
+        @dp.table
+        def by_select():
+            return joined(lambda rows: rows.select("*", sf.window("at", "5 minutes").alias("w")))
+        """,
+    )
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    folder.feed("ads_in", [{"ad": 1, "at": at}])
+    folder.feed("clicks_in", [{"ad": 1, "at": at, "who": "x"}])
+    ended = yield
+    assert folder.rows("by_select") == [(1, "x")]
+    if folder.engine == "spark":
+        assert "LeftOuter join" in str(ended.error("with_column"))
+    else:
+        assert folder.rows("with_column") == [(1, "x")]
 
 
 @story
