@@ -13,6 +13,7 @@ from deltalake import DeltaTable, QueryBuilder
 from millpond.cli.plain_progress import PlainProgress
 from millpond.errors.files import UnknownFileOptionError
 from millpond.errors.streaming import CheckpointSourceChangedError
+from millpond.events import Level
 from millpond.runner import read_events
 from tests.files.shared_engine import BEGINNING_S
 
@@ -171,6 +172,58 @@ def test_files_that_were_read_are_cleaned_away_once_their_time_is_over(suppliers
     moved = [found.read_text() for found in archive.rglob("a.csv")]
     assert moved == ([csv(1)] if how == "MOVE" else [])
     assert values(suppliers) == [1]
+
+
+CLEANED = f"STREAM {READ}, cleanSource => 'DELETE', `cleanSource.retentionDuration` => '0 seconds')"
+
+
+def test_files_are_not_cleaned_away_before_all_flows_have_read_them(suppliers):
+    suppliers.write(
+        f"""
+        CREATE TEMPORARY VIEW sent AS SELECT v FROM {CLEANED};
+        CREATE STREAMING TABLE t AS SELECT v FROM STREAM(sent);
+        CREATE STREAMING TABLE late AS SELECT sent.v FROM STREAM(sent) JOIN t ON sent.v = t.v;
+        CREATE STREAMING TABLE apart (CONSTRAINT c EXPECT (v < 9) ON VIOLATION FAIL UPDATE)
+        AS SELECT v FROM STREAM {READ}, pathGlobFilter => '*.csv');
+        """
+    )
+
+    def rows():
+        return [sorted(v for v, *_ in suppliers.rows(name)) for name in ("t", "late", "apart")]
+
+    one = suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    assert (rows(), one.exists()) == ([[1], [1], [1]], False)
+    # A flow of the folder fails.
+    bad = suppliers.send("b.csv", csv(9))
+    suppliers.update()
+    assert (rows(), bad.exists()) == ([[1, 9], [1, 9], [1]], True)
+    bad.write_text(csv(2))
+    suppliers.updated()
+    assert (rows(), bad.exists()) == ([[1, 9], [1, 9], [1, 2]], True)  # no longer what was read
+    # One has no part in the update.
+    three = suppliers.send("c.csv", csv(3), at_s=9)
+    suppliers.updated(refresh=["t", "late"])
+    assert (rows(), three.exists()) == ([[1, 3, 9], [1, 3, 9], [1, 2]], True)
+    suppliers.updated()
+    assert (rows(), three.exists()) == ([[1, 3, 9], [1, 3, 9], [1, 2, 3]], False)
+
+
+def test_files_that_can_not_be_cleaned_away_are_a_warning_and_all_rows_are_there(suppliers):
+    archive = suppliers.sent.parent / "archive"
+    archive.write_text("no folder")
+    suppliers.query(
+        f"SELECT * FROM STREAM {READ}, cleanSource => 'MOVE', "
+        f"`cleanSource.retentionDuration` => '0 seconds', "
+        f"`cleanSource.moveDestination` => '{archive}')"
+    )
+    path = suppliers.send("a.csv", csv(1))
+    suppliers.updated()
+    assert (values(suppliers), path.exists()) == ([1], True)
+    events = read_events(suppliers.pipeline.project())
+    (warning,) = [event.message for event in events if event.level is Level.WARN]
+    assert "could not remove or move all files that it has read" in warning
+    assert "archive" in warning
 
 
 @pytest.mark.parametrize("way", ["SENT/*", "through a link"])

@@ -96,7 +96,7 @@ def run(
 def _warn(event: Event) -> None:
     is_definition = event.event_type is EventType.DATASET_DEFINITION
     progress = event.details.get(str(EventType.FLOW_PROGRESS), {})
-    is_of_files = not progress.keys().isdisjoint({"passed_over", "without_values"})
+    is_of_files = not progress.keys().isdisjoint({"passed_over", "without_values", "not_cleaned"})
     if event.level is Level.WARN and (is_definition or is_of_files):
         click.echo(f"warning: {event.message}", err=True)
 

@@ -33,6 +33,7 @@ from millpond.delta.live_rows import (
     live_rows_sql,
 )
 from millpond.delta.log import LOG_FOLDER
+from millpond.delta.nested_names import column_types, has_names, with_names_of
 from millpond.delta.one_entry_log import write_one_entry_log
 from millpond.delta.schema import duckdb_type, is_type_widened, literal, quote, widen_schema
 from millpond.delta.snapshot import Snapshot
@@ -61,12 +62,14 @@ __all__ = [
     "adopt_data_files",
     "check_data_files",
     "check_definition",
+    "column_types",
     "connect",
     "copy_to_files",
     "damage_told",
     "duckdb_type",
     "escape_glob",
     "files_overlapping",
+    "has_names",
     "hidden_columns_of",
     "is_behind",
     "is_type_widened",
@@ -76,6 +79,7 @@ __all__ = [
     "read_deletion_vectors",
     "vector_path",
     "widen_schema",
+    "with_names_of",
     "write_checkpoint",
     "write_data_files",
     "write_deletion_vectors",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as percent_encode
 
 from millpond.delta.actions import AddFile, Metadata
+from millpond.delta.nested_names import column_types, with_names_of
 from millpond.delta.partition_values import text_sql
 from millpond.delta.schema import check_schema, duckdb_type, literal, quote
 from millpond.delta.snapshot import Snapshot
@@ -21,6 +22,7 @@ from millpond.storage import Store
 
 if TYPE_CHECKING:
     import duckdb
+    from duckdb.sqltypes import DuckDBPyType
     from pyspark.sql.types import StructType
 
 MAX_FILE_SIZE_BYTES = 128 * 1024 * 1024
@@ -129,10 +131,10 @@ def write_data_files(
 ) -> list[AddFile]:
     """Write the rows of a query as new data files of a table, durable on return.
 
-    Columns are matched by name without regard to case and cast to the table's types; one that the
-    query lacks is null, and one that the table lacks is left out. Rows keep their order only where
-    the connection has a single thread. Files that no commit names afterwards are harmless, and a
-    vacuum takes them away.
+    Columns, and fields inside them, are matched by name without regard to case and cast to the
+    table's types; one that the query lacks is null, and one that the table lacks is left out. Rows
+    keep their order only where the connection has a single thread. Files that no commit names
+    afterwards are harmless, and a vacuum takes them away.
 
     Args:
         connection: From `connect`.
@@ -152,7 +154,7 @@ def write_data_files(
     check_schema(metadata.schema, metadata.partition_columns)
     folder = snapshot.path
     folder.mkdir(parents=True, exist_ok=True)
-    given = _column_names(connection, select_sql)
+    given = column_types(connection, f"({select_sql}) AS given")
     selected = _projection(metadata, given) + [quote(column) for column in hidden_columns]
     written = copy_to_files(
         connection,
@@ -213,19 +215,18 @@ def _partition_folders(paths: Sequence[Path], folder: Path) -> list[Path]:
     )
 
 
-def _column_names(connection: duckdb.DuckDBPyConnection, select_sql: str) -> set[str]:
-    described = connection.execute(f"DESCRIBE SELECT * FROM ({select_sql}) AS given").fetchall()
-    return {str(row[0]).lower() for row in described}
-
-
-def _projection(metadata: Metadata, given: set[str]) -> list[str]:
+def _projection(metadata: Metadata, given: Mapping[str, DuckDBPyType]) -> list[str]:
+    names = {name.lower(): name for name in given}
     selected: list[str] = []
     for field in metadata.schema.fields:
-        source = quote(field.name) if field.name.lower() in given else "NULL"
+        name = names.get(field.name.lower())
+        source = "NULL" if name is None else quote(name)
         if field.name in metadata.partition_columns:
             # DuckDB makes the folder's name of it, and gives it back beside each file.
             value = text_sql(source, field.dataType)
         else:
+            if name is not None:
+                source = with_names_of(field.dataType, source, given[name])
             value = f"CAST({source} AS {duckdb_type(field.dataType, column=field.name)})"
         selected.append(f"{value} AS {quote(field.name)}")
     return selected

@@ -138,7 +138,7 @@ def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
         InvalidTableSchemaError: A name is empty or there twice, or the partitioning does not fit.
         UnsupportedDeltaTypeError: A column can't be stored.
     """
-    _check_names(schema, prefix="")
+    check_names(schema)
     for field in schema.fields:
         if is_reserved(field.name):
             raise InvalidTableSchemaError.reserved_name(field.name)
@@ -154,12 +154,17 @@ def check_schema(schema: StructType, partition_columns: Sequence[str]) -> None:
         raise InvalidTableSchemaError.no_column()
 
 
-def _check_names(data_type: DataType, *, prefix: str) -> None:
+def check_names(data_type: DataType, *, prefix: str = "") -> None:
+    """Raise where names beside one another differ in case at most, or one is empty.
+
+    Raises:
+        InvalidTableSchemaError: There are such.
+    """
     if isinstance(data_type, ArrayType):
-        _check_names(data_type.elementType, prefix=f"{prefix}element.")
+        check_names(data_type.elementType, prefix=f"{prefix}element.")
     elif isinstance(data_type, MapType):
-        _check_names(data_type.keyType, prefix=f"{prefix}key.")
-        _check_names(data_type.valueType, prefix=f"{prefix}value.")
+        check_names(data_type.keyType, prefix=f"{prefix}key.")
+        check_names(data_type.valueType, prefix=f"{prefix}value.")
     elif isinstance(data_type, StructType):
         seen: set[str] = set()
         for field in data_type.fields:
@@ -168,7 +173,7 @@ def _check_names(data_type: DataType, *, prefix: str) -> None:
             if field.name.lower() in seen:
                 raise InvalidTableSchemaError.repeated_column(prefix + field.name)
             seen.add(field.name.lower())
-            _check_names(field.dataType, prefix=f"{prefix}{field.name}.")
+            check_names(field.dataType, prefix=f"{prefix}{field.name}.")
 
 
 def widen_schema(current: StructType, new: StructType) -> StructType:

@@ -214,6 +214,23 @@ class Recorder:
             flow_name=flow,
         )
 
+    def files_not_cleaned(
+        self, flow: str, dataset: TableName | str, status: FlowStatus, error: BaseException
+    ) -> None:
+        """Warn of files that a flow has read and that could not be removed or moved.
+
+        Args:
+            status: How the flow ended.
+        """
+        self._record(
+            EventType.FLOW_PROGRESS,
+            f"Flow {flow} could not remove or move all files that it has read: {error}",
+            {"status": str(status), "not_cleaned": str(error)},
+            level=Level.WARN,
+            dataset_name=str(dataset),
+            flow_name=flow,
+        )
+
     def flow_definition(
         self,
         flow: Flow,

@@ -286,7 +286,7 @@ class LocalFiles:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise _unreachable(str(source), "moved", error) from error
+            raise _unreachable(str(source), f"moved to {target}", error) from error
 
 
 def _walk(

@@ -6,13 +6,23 @@ the rows: a dropped row was never there, a failing one stops the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Expectation, ExpectationAction
-from millpond.delta import Metadata, Table, duckdb_type, escape_glob, literal, quote
+from millpond.delta import (
+    Metadata,
+    Table,
+    column_types,
+    duckdb_type,
+    escape_glob,
+    has_names,
+    literal,
+    quote,
+    with_names_of,
+)
 from millpond.engine.protocol import EXPECTATION_COLUMN, SEQUENCE_COLUMN, StagedBatch
 from millpond.errors.flows import ExpectationViolationError
 from millpond.names import TableName
@@ -21,6 +31,7 @@ from millpond.storage import Store
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from duckdb.sqltypes import DuckDBPyType
     from pyspark.sql.types import StructField
 
 # The column by which rows that went through the engine find their way back.
@@ -117,16 +128,16 @@ def read_batch(
 ) -> BatchRows:
     """Count the rows of a batch and apply its expectations.
 
-    Columns are matched by name as Spark does, without regard to case; one that the batch lacks is
-    null, and so is an empty text in a partition column, as Delta has it. Nothing is held in memory:
-    the rows stay in the staged files.
+    Columns, and fields inside them, are matched by name as Spark does, without regard to case; one
+    that the batch lacks is null, and so is an empty text in a partition column, as Delta has it.
+    Nothing is held in memory: the rows stay in the staged files.
 
     Raises:
         ExpectationViolationError: A row does not meet an expectation of action FAIL.
     """
     if not batch.files:
         counts = tuple(ExpectationCount(e.name, e.action, 0, 0) for e in batch.expectations)
-        empty = _select(batch, metadata, hidden_columns, source=None, condition="false")
+        empty = _select(connection, batch, metadata, hidden_columns, source=None, condition="false")
         return BatchRows(sql=empty, rows_read=0, rows_dropped=0, expectations=counts)
     source = parquet_sql(batch.files)
     met = [
@@ -158,7 +169,7 @@ def read_batch(
                 condition=f"NOT ({condition})",
             )
     return BatchRows(
-        sql=_select(batch, metadata, hidden_columns, source=source, condition=kept),
+        sql=_select(connection, batch, metadata, hidden_columns, source=source, condition=kept),
         rows_read=rows_read,
         rows_dropped=rows_read - rows_kept,
         expectations=counts,
@@ -175,6 +186,7 @@ def parquet_sql(files: Iterable[Path]) -> str:
 
 
 def _select(
+    connection: DuckDBPyConnection,
     batch: StagedBatch,
     metadata: Metadata,
     hidden_columns: Sequence[StructField],
@@ -182,15 +194,21 @@ def _select(
     source: str | None,
     condition: str,
 ) -> str:
+    fields = (*metadata.schema.fields, *hidden_columns)
     staged: dict[str, str] = {}
+    types: Mapping[str, DuckDBPyType] = {}
     if source is not None:
         staged = {field.name.lower(): field.name for field in batch.schema.fields}
         staged[SEQUENCE_COLUMN] = SEQUENCE_COLUMN
+        if any(has_names(field.dataType) for field in fields):
+            types = column_types(connection, source)
     columns = []
-    for field in (*metadata.schema.fields, *hidden_columns):
+    for field in fields:
         name = staged.get(field.name.lower())
-        kind = duckdb_type(field.dataType, column=field.name)
-        value = f"CAST({'NULL' if name is None else quote(name)} AS {kind})"
+        value = "NULL" if name is None else quote(name)
+        if name in types:
+            value = with_names_of(field.dataType, value, types[name])
+        value = f"CAST({value} AS {duckdb_type(field.dataType, column=field.name)})"
         if field.name in metadata.partition_columns and field.dataType.typeName() == "string":
             value = f"nullif({value}, '')"
         columns.append(f"{value} AS {quote(field.name)}")

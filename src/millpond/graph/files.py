@@ -136,6 +136,14 @@ class FileRead:
     def schema(self) -> StructType:
         return self.columns.input_schema
 
+    def uris(self) -> set[str]:
+        """Those of the files that there are now.
+
+        Raises:
+            MillpondError: They can't be listed.
+        """
+        return {file.uri for file in list_files(self.options, root=self.root, unlisted={})}
+
     def stream(self, follower: Follower) -> StreamSource:
         """The files as the source of a stream."""
         columns = replace(self.columns, has_metadata=follower.has_metadata)

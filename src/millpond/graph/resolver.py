@@ -162,6 +162,8 @@ class _Resolver:
             except MillpondError as clash:
                 self.clashes.append(clash)
         for flow in flows:
+            if dataset.kind.is_stored:
+                problems.extend(schemas.check_nested_names(flow))
             problems.extend(schemas.check_declared(dataset, flow, schema))
             problems.extend(expectations.check(dataset, flow, self._engine))
         problems.extend(schemas.check_columns(dataset, schema))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.definitions import ColumnDefinition, Dataset, DatasetKind, Flow
 from millpond.delta import FILE_COLUMN, ROW_COLUMN, widen_schema
-from millpond.delta.schema import invalid_decimal
+from millpond.delta.schema import check_names, invalid_decimal
 from millpond.engine.protocol import Engine
 from millpond.errors import MillpondError
 from millpond.errors.delta import DECIMAL_HINT
@@ -127,6 +127,16 @@ def check_query(flow: Flow, schema: StructType) -> None:
             raise UnsupportedColumnTypeError.from_decimal(
                 flow.name, field.name, type_text=decimal.simpleString(), where=flow.location
             )
+
+
+def check_nested_names(flow: ResolvedFlow) -> list[MillpondError]:
+    """Where fields of one struct are the same to a table, because only case tells them apart."""
+    try:
+        check_names(flow.schema)
+    except MillpondError as problem:
+        problem.where = problem.where or flow.flow.location
+        return [problem]
+    return []
 
 
 def check_declared(dataset: Dataset, flow: ResolvedFlow, schema: StructType) -> list[MillpondError]:

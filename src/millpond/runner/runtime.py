@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from millpond.definitions import Dataset
 from millpond.engine.protocol import Engine
+from millpond.errors import MillpondError
 from millpond.flows import BatchResult
 from millpond.graph import Catalog, ExternalSources, Graph, ResolvedDataset, StoredTables
 from millpond.maintenance import Upkeep
@@ -122,6 +123,14 @@ class Runtime(Protocol):
         Raises:
             MillpondError: The flow failed; batches before are committed, nothing of this one is.
             FlowStoppedError: The update is being stopped.
+        """
+        ...
+
+    def clean_sources(self, graph: Graph) -> Mapping[str, MillpondError]:
+        """Remove or move files that streams were to be rid of, once all flows have ended.
+
+        Returns:
+            Why some could not be, by flow.
         """
         ...
 

@@ -182,6 +182,7 @@ class _Update:
             self._record_definitions(graph, runtime)
             self._set_up_tables(graph, selection, runtime)
             self._run_flows(loaded.resolved, runtime)
+            self._clean_sources(graph, runtime)
             for key in self.checkpoints:
                 runtime.clean_up(graph.datasets[key])
             self._look_after_tables(graph, runtime)
@@ -283,6 +284,13 @@ class _Update:
             stop=update.stop,
             interrupt=runtime.engine.interrupt,
         ).run()
+
+    @phase("clean sources")
+    def _clean_sources(self, graph: Graph, runtime: Runtime) -> None:
+        targets = {flow.name: table.name for table in graph.tables() for flow in table.flows}
+        for flow, error in runtime.clean_sources(graph).items():
+            status = self.results[flow].status
+            self.recorder.files_not_cleaned(flow, targets[flow], status, error)
 
     @phase("upkeep")
     def _look_after_tables(self, graph: Graph, runtime: Runtime) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -142,6 +142,7 @@ class FileSource:
         self._last = 0
         self._gone: list[ListedFile] = []
         self._forgotten: list[str] = []
+        self._is_finished = False
 
     @property
     def identity(self) -> str:
@@ -254,22 +255,51 @@ class FileSource:
         return FileVersions(read.newest, before, frozenset(anew))
 
     def finish(self) -> None:
-        """Sum up the log, see to files that were read, and tell of those that were not.
+        """Sum up the log, and tell of files that were not read.
 
         Raises:
             FilesNotReadError: All that could be read was read, and there is more.
             NewColumnsError: Likewise; the files that are left have columns that the stream lacks.
         """
         if self._last:
-            seen = self._log.seen(until=self._last)
             self._log.sum_up(until=self._last)
-            if self._options.clean_source is not CleanSource.OFF:
-                from millpond.files.cleaning import clean
-
-                # Not those that were passed over: nobody has their rows.
-                there = (file for uri, file in seen.files.items() if uri in self._there)
-                clean(filter(seen.was_read, there), seen.read_ms, self._options)
+        self._is_finished = True
         self._raise_if_left()
+
+    @property
+    def cleans(self) -> bool:
+        """Whether files are to be removed or moved once they were read, and some were."""
+        is_asked = self._options.clean_source is not CleanSource.OFF
+        return is_asked and self._is_finished and self._last > 0
+
+    def clean(self, needed: Collection[str]) -> None:
+        """Remove or move files whose rows are in the table, as the option `cleanSource` says.
+
+        Args:
+            needed: URIs of those that others have yet to read.
+
+        Raises:
+            MillpondError: One of them can't be. All others are.
+        """
+        from millpond.files.cleaning import clean
+
+        seen = self._log.seen(until=self._last)
+        there = (
+            file for uri, file in seen.files.items() if uri in self._there and uri not in needed
+        )
+        # Not those that were passed over: nobody has their rows.
+        clean(filter(seen.was_read, there), seen.read_ms, self._options)
+
+    def unread(self) -> set[str]:
+        """URIs of the files there are now that are not read, or all if the flow did not end well.
+
+        Raises:
+            MillpondError: They can't be listed.
+        """
+        seen = self._log.seen(until=self._last) if self._is_finished else SeenFiles()
+        known = self._read_once(seen)
+        there = self._access.list(first=not self._last, unlisted={}, known=known)
+        return {file.uri for file in there if self._is_new(file, seen)}
 
     def _new_files(self, number: int) -> list[ListedFile]:
         """What there is beyond what the entries up to one have read, in order."""

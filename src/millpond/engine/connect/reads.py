@@ -102,8 +102,14 @@ def _other(
 def _paths(relation: Any, options: Mapping[str, str]) -> tuple[str, ...]:
     """The paths of a read, from the folder of the code that builds it; URLs as they are."""
     source, site = relation.read.data_source, site_of(relation.common.plan_id)
+    if source.paths and "path" in options:
+        raise UnsupportedReadError.of(
+            f"A read of format {source.format} of a path and with the option path beside it",
+            where=location_of(relation),
+            instead="give every path to load([...]), or the option alone and load() nothing",
+        )
     folder = Path(site.folder) if site else Path.cwd()
-    paths = [*source.paths, *([options["path"]] if "path" in options else [])]
+    paths = source.paths or [options.get("path", "")]
     return tuple(path if _URL.match(path) else str(folder / path) for path in paths if path)
 
 

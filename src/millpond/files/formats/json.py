@@ -76,7 +76,14 @@ class JsonFormat:
         Without a rescued column, keys match in any case.
         """
         given = json_options(options.format_options)
-        records = find_records(files, given, options.mode, connection=connection, folder=folder)
+        records = find_records(
+            files,
+            given,
+            options.mode,
+            connection=connection,
+            folder=folder,
+            keeps_text=given.corrupt_column in columns.names or options.mode is ParseMode.FAIL_FAST,
+        )
         select = JsonSelect(records, columns, given, options, connection)
         return Selection(select.sql(), _new_columns(records, columns, given, options, connection))
 

@@ -16,7 +16,13 @@ from millpond.files.formats.file_sql import file_index_sql, paths_sql
 from millpond.files.formats.json_found import Found
 from millpond.files.formats.json_lenient import MAX_DEPTH, depth_of
 from millpond.files.formats.json_options import JsonOptions
-from millpond.files.formats.json_rewriting import MAX_RECORD_BYTES, REST_KEY, Place, Rewriting
+from millpond.files.formats.json_rewriting import (
+    MAX_RECORD_BYTES,
+    REST_KEY,
+    TEXT_KEY,
+    Place,
+    Rewriting,
+)
 from millpond.files.options import ParseMode
 
 if TYPE_CHECKING:
@@ -120,8 +126,12 @@ def find_records(
     *,
     connection: DuckDBPyConnection,
     folder: Path,
+    keeps_text: bool = False,
 ) -> Records:
     """Look through all records of some files; write files anew whose records need it.
+
+    Args:
+        keeps_text: Whether the texts of records are needed as they are in the files.
 
     Raises:
         FileUnreadableError: A file can't be read.
@@ -133,7 +143,7 @@ def find_records(
         unfit = survey.unfit(sources)
     else:
         unfit = set(range(len(files)))
-    rewriting = Rewriting(options, mode)
+    rewriting = Rewriting(options, mode, keeps_text)
     if unfit:
         for index in sorted(unfit):
             target = folder / f"{uuid.uuid4().hex}.json"
@@ -141,6 +151,7 @@ def find_records(
             sources[index] = Source(replace(files[index], path=target))
         survey = _Survey(connection)
         survey.all(sources)
+    survey.found.fields.pop(TEXT_KEY, None)
     return Records(
         sources,
         survey.found,

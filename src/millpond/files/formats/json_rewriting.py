@@ -32,6 +32,8 @@ MAX_RECORD_BYTES = 16 << 20
 MAX_VALUE_BYTES = 64 << 20
 # What could not be read of a record, as an object.
 REST_KEY = "__millpond_rescued"
+# The text of a record as it is in its file.
+TEXT_KEY = "__millpond_text"
 
 # The keys of objects, one within the other, and `None` for the items of an array.
 Place = tuple[str | None, ...]
@@ -45,11 +47,13 @@ class Rewriting:
     """How files are written anew.
 
     Attributes:
+        keeps_text: Whether a record that is not written as it is has its own text, too.
         words: The places where `Word`s were; `None` stands for the items of an array.
     """
 
     options: JsonOptions
     mode: ParseMode
+    keeps_text: bool = False
     words: set[Place] = field(default_factory=set)
 
     def write(self, file: LocalFile, target: Path) -> None:
@@ -91,7 +95,14 @@ class Rewriting:
             for value in records:
                 if record.has_words:
                     self.words.update(_places_of_words(value))
-                yield _record_line(value, record, raw, is_damaged=is_damaged)
+                line = _record_line(value, record, raw, is_damaged=is_damaged)
+                # Of several in an array, each is its own.
+                own = (
+                    _shown(raw).strip("\ufeff \t\r\n")
+                    if len(records) == 1
+                    else written(value, record)
+                )
+                yield _with_member(line, TEXT_KEY, json.dumps(own)) if self.keeps_text else line
             return
         if self.mode is ParseMode.FAIL_FAST:
             raise MalformedRecordError.in_file(file.uri, record=number, text=text, reason=reason)
@@ -106,9 +117,12 @@ def _record_line(value: dict[str, Any], record: Record, raw: bytes, *, is_damage
     if is_damaged or record.is_damaged:
         damaged = written({CORRUPT_RECORD: _shown(raw)}, Record(None))
         members = f"{members[:-1]}{',' if rest else ''}{damaged[1:]}"
-    if members == "{}":
-        return line
-    return f'{line[:-1]}{"," if value else ""}"{REST_KEY}":{members}}}'
+    return line if members == "{}" else _with_member(line, REST_KEY, members)
+
+
+def _with_member(line: str, key: str, value: str) -> str:
+    """An object with one more member."""
+    return f'{line[:-1]}{"" if line == "{}" else ","}"{key}":{value}}}'
 
 
 def _places_of_words(record: Any) -> Iterator[Place]:

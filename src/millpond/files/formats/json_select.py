@@ -24,7 +24,7 @@ from millpond.files.formats.file_sql import uri_sql
 from millpond.files.formats.json_found import ARRAY, DOUBLE, INTEGER, MIXED, NULL, OBJECT, Found
 from millpond.files.formats.json_options import JsonOptions
 from millpond.files.formats.json_records import Records
-from millpond.files.formats.json_rewriting import REST_KEY
+from millpond.files.formats.json_rewriting import REST_KEY, TEXT_KEY
 from millpond.files.formats.json_values import (
     JsonValues,
     has_rest,
@@ -145,8 +145,7 @@ class JsonSelect:
                 return Value(unread)
             misfit = " OR ".join(self._misfits)
             # A broken record is no JSON, which DuckDB would make of a text beside one that is.
-            text = f"CAST({self._raw('json')} AS VARCHAR)"
-            return Value(f"coalesce({unread}, CASE WHEN {misfit} THEN {text} END)")
+            return Value(f"coalesce({unread}, CASE WHEN {misfit} THEN {self._own_text()} END)")
         if field.name in self._direct:
             value = f"struct_extract(__direct, {literal(field.name)})"
             return Value(self._values.of_direct(value, field.dataType))
@@ -162,6 +161,11 @@ class JsonSelect:
 
     def _raw(self, text: str) -> str:
         return untagged(text) if self._is_tagged else text
+
+    def _own_text(self) -> str:
+        """The text of a record as it is in its file."""
+        own = f"json_extract_string(json, {pointer(TEXT_KEY)})"
+        return f"coalesce({own}, CAST({self._raw('json')} AS VARCHAR))"
 
     @cached_property
     def _misfits(self) -> list[str]:
@@ -193,7 +197,8 @@ class JsonSelect:
         found: list[str] = []
         others = has_rest("json", known, self.records.found)
         if others is not None:
-            found.append(f"CASE WHEN {others} THEN {_inside(rest('json', [*known, REST_KEY]))} END")
+            inside = _inside(rest("json", [*known, REST_KEY, TEXT_KEY]))
+            found.append(f"CASE WHEN {others} THEN {inside} END")
         if self.records.has_rest:
             found.append(_inside(f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)"))
         return list(map(self._raw, found))
@@ -205,7 +210,7 @@ class JsonSelect:
         error = MalformedRecordError.from_values()
         uris = [source.file.uri for source in self.records.sources]
         where = uri_sql(uris, quote(FILE_INDEX))
-        message = f"{where} || {literal(': ' + str(error) + ' ')} || {self._raw('json')}"
+        message = f"{where} || {literal(': ' + str(error) + ' ')} || {self._own_text()}"
         return f"CASE WHEN {misfit} THEN CAST(error({message}) AS BOOLEAN) ELSE false END"
 
 

@@ -23,6 +23,7 @@ from millpond.graph.new_columns_ahead import NewColumnsAhead
 from millpond.names import path_segment
 from millpond.options import PREFIX, stream_limits
 from millpond.profiling import phase
+from millpond.runner.embedded.file_sources import FileSources
 from millpond.runner.embedded.inputs import FlowInputs
 from millpond.runner.embedded.tables import ReadyTable
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
@@ -52,6 +53,7 @@ class FlowRun:
     layout: Layout
     store: Store
     configuration: Mapping[str, str]
+    file_sources: FileSources
 
     def batches(self, task: Task, ready: ReadyTable) -> Iterator[BatchOutcome]:
         """Run a flow's batches, yielding what each did once it is committed.
@@ -88,6 +90,7 @@ class FlowRun:
         kept = FlowState(self.layout.state(flow.name, ready.checkpoints[flow.name]), self.store)
         waits_for_time = any(operator.get("event_time") for operator in flow.state.values())
         sources = {stream.source: self._source(stream, flow, checkpoint) for stream in flow.streams}
+        self.file_sources.add(flow.name, sources.values())
         yield from run_batches(
             checkpoint=checkpoint,
             sources=sources,

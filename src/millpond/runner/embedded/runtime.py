@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from millpond.definitions import Dataset, DatasetKind
 from millpond.delta import Table
 from millpond.engine.embedded import EmbeddedEngine
+from millpond.errors import MillpondError
 from millpond.graph import (
     FolderTables,
+    Graph,
     LocalSources,
     ResolvedDataset,
     folder_of,
@@ -19,6 +21,7 @@ from millpond.graph import (
 from millpond.maintenance import Upkeep
 from millpond.profiling import phase
 from millpond.project import Spec
+from millpond.runner.embedded.file_sources import FileSources
 from millpond.runner.embedded.flow_run import FlowRun
 from millpond.runner.embedded.inputs import UserQueryInputs
 from millpond.runner.embedded.tables import ReadyTable, set_up
@@ -48,6 +51,7 @@ class EmbeddedRuntime:
         self._store = store
         self._ready: dict[Key, ReadyTable] = {}
         self._upkeep: dict[Key, Upkeep] = {}
+        self._file_sources = FileSources()
         self.tables = FolderTables(layout, root=spec.root, configuration=spec.configuration)
         self.engine = engine or EmbeddedEngine(
             configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
@@ -80,12 +84,16 @@ class EmbeddedRuntime:
             layout=self._layout,
             store=self._store,
             configuration=self._spec.configuration,
+            file_sources=self._file_sources,
         )
         ready, upkeep = self._ready[task.dataset.key], self._upkeep[task.dataset.key]
         for outcome in flow_run.batches(task, ready):
             yield outcome
             with phase("upkeep"):
                 upkeep.after_batch()
+
+    def clean_sources(self, graph: Graph) -> Mapping[str, MillpondError]:
+        return dict(self._file_sources.clean(graph))
 
     def clean_up(self, dataset: ResolvedDataset) -> None:
         """Remove checkpoints that no table names any more; a full refresh leaves them behind."""

@@ -9,8 +9,9 @@ from pyspark import cloudpickle
 
 from millpond.definitions import Dataset
 from millpond.engine.spark import SparkEngine
+from millpond.errors import MillpondError
 from millpond.errors.spark import NotOnSparkError
-from millpond.graph import ExternalSources, ResolvedDataset
+from millpond.graph import ExternalSources, Graph, ResolvedDataset
 from millpond.graph.empty_files import SETTING as EMPTY_FILES
 from millpond.project import Spec
 from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, TableState
@@ -96,6 +97,11 @@ class SparkRuntime:
             configuration=self._spec.configuration,
         )
         return run.batches()
+
+    def clean_sources(self, graph: Graph) -> Mapping[str, MillpondError]:
+        """Spark's own readers of files do so as they read."""
+        del graph
+        return {}
 
     def clean_up(self, dataset: ResolvedDataset) -> None:
         """Checkpoints lie on the server's storage, which only the server can clean."""
