@@ -340,6 +340,18 @@ def test_what_is_wrong_in_a_call_is_shown(engine, text, error_class, marked):
 REFUSED_IN_PYTHON = {
     "no path": (lambda spark: spark.readStream.format("csv").load(), UnsupportedReadError),
     "an empty path": (lambda spark: spark.read.format("csv").load(""), UnsupportedReadError),
+    "a path beside the option": (
+        lambda spark: spark.readStream.option("path", "/b").csv("/a"),
+        UnsupportedReadError,
+    ),
+    "a path beside the option in a batch": (
+        lambda spark: spark.read.format("json").option("PATH", "/b").load(["/a"]),
+        UnsupportedReadError,
+    ),
+    "cloudFiles beside the option": (
+        lambda spark: spark.readStream.format("cloudFiles").option("path", "/a").load("/a"),
+        UnsupportedReadError,
+    ),
     "cloudFiles as a batch": (
         lambda spark: spark.read.format("cloudFiles").load("/a"),
         UnsupportedReadError,

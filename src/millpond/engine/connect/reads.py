@@ -104,9 +104,9 @@ def _paths(relation: Any, options: Mapping[str, str]) -> tuple[str, ...]:
     source, site = relation.read.data_source, site_of(relation.common.plan_id)
     if source.paths and "path" in options:
         raise UnsupportedReadError.of(
-            f"A read of format {source.format} of a path and with the option path beside it",
+            f"The option path beside a path in a read of format {source.format}",
             where=location_of(relation),
-            instead="give every path to load([...]), or the option alone and load() nothing",
+            instead="give all paths to load([...]), or the option alone and nothing to load()",
         )
     folder = Path(site.folder) if site else Path.cwd()
     paths = source.paths or [options.get("path", "")]
