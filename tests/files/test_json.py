@@ -361,6 +361,34 @@ class TestLines:
         with pytest.raises(duckdb.Error, match=r"a\.json: \[MALFORMED_RECORD_IN_PARSING\]"):
             read("json", path, "a BIGINT", mode="FAILFAST", rescues=False)
 
+    @pytest.mark.parametrize("rescues", [True, False])
+    def test_the_text_of_a_record_that_is_read_in_millponds_way_is_its_own(self, write, rescues):
+        lines = [
+            '{"a": 1, "b": 1e5, "b": "null"}',  # a key twice
+            "{'a': 2, \"b\": 'no'}",
+            '{"a": 3, "b": "\\ud83d"}',
+            '{"a": 4, "b": NaN}',
+            '{"a": 5, "b": true, "b": true}',
+        ]
+        path = write("\ufeff" + "\r\n".join(lines) + "\r\n")
+        columns = "a INTEGER, b BOOLEAN, _corrupt_record VARCHAR"
+        answer = read("json", path, columns=columns, rescues=rescues)
+        assert [row["_corrupt_record"] for row in answer.rows] == [*lines[:4], None]
+        assert answer.new_columns == ""
+        if rescues:
+            assert answer.rescued[0] == {"b": 100000.0}
+
+    def test_so_is_that_of_the_records_of_an_array_and_that_in_a_message(self, write):
+        path = write('[{"a": 1, "a": "x"},\n {"b": 1}, {"a": {"b" : 1}}]')
+        columns = "a INTEGER, _corrupt_record VARCHAR"
+        answer = read("json", path, columns=columns, rescues=False, multiLine="true")
+        texts = [row["_corrupt_record"] for row in answer.rows]
+        assert texts == ['{"a":"x"}', None, '{"a":{"b":1}}']
+        path = write('{"a": 1, "a": "x"}')
+        with pytest.raises(duckdb.Error) as caught:
+            read("json", path, "a BIGINT", mode="FAILFAST", rescues=False)
+        assert str(caught.value).rstrip().endswith(' {"a": 1, "a": "x"}')
+
     def test_a_column_keeps_the_text_of_records_that_do_not_fit(self, write):
         path = write('{"a": 1.10}\n{"a": {"b": 1.10}}\n{"a"')
         answer = read(
