@@ -110,6 +110,24 @@ CASES = {
         "DELTA_INVALID_SCHEMA",
         ["A column has an empty name"],
     ),
+    "fields that differ in case, where one is declared": (
+        (
+            "CREATE STREAMING TABLE t (p STRUCT<x: BIGINT>) AS\n"
+            "SELECT named_struct('x', 1L, 'X', 2L) AS p FROM STREAM(landing)"
+        ),
+        "DELTA_INVALID_SCHEMA",
+        ["The column 'p.X' occurs twice", ":2:1"],
+    ),
+    "fields that differ in case, in a second flow": (
+        (
+            "CREATE STREAMING TABLE t AS SELECT array(named_struct('x', 1)) AS p\n"
+            "FROM STREAM(landing);\n"
+            "CREATE FLOW more AS INSERT INTO t BY NAME\n"
+            "SELECT array(named_struct('x', 1, 'X', 2)) AS p FROM STREAM(landing)"
+        ),
+        "DELTA_INVALID_SCHEMA",
+        ["The column 'p.element.X' occurs twice"],
+    ),
     "flow into nothing": (
         "CREATE FLOW f AS INSERT INTO nothing BY NAME SELECT k FROM STREAM(landing)",
         "FLOW_TARGET_NOT_FOUND",

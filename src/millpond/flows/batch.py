@@ -206,7 +206,7 @@ def _select(
     for field in fields:
         name = staged.get(field.name.lower())
         value = "NULL" if name is None else quote(name)
-        if name in types:
+        if name is not None and name in types:
             value = with_names_of(field.dataType, value, types[name])
         value = f"CAST({value} AS {duckdb_type(field.dataType, column=field.name)})"
         if field.name in metadata.partition_columns and field.dataType.typeName() == "string":
