@@ -293,6 +293,126 @@ def test_one_folder_can_be_read_in_several_ways_in_whatever_order(suppliers):
     assert suppliers.rows() == [(1, 1), (2, 2), (3, 3)]
 
 
+def test_a_filter_of_one_of_two_reads_of_a_folder_can_change(suppliers):
+    def reads(*patterns):
+        suppliers.query(
+            " UNION ALL ".join(
+                f"SELECT v, '{number}' AS k FROM STREAM {READ}, pathGlobFilter => '{pattern}')"
+                for number, pattern in enumerate(patterns)
+            )
+        )
+
+    suppliers.send("o1.csv", csv(1))
+    suppliers.send("r1.csv", csv(2))
+    reads("o*", "r*")
+    suppliers.updated()
+    reads("o*", "r*.csv")
+    suppliers.updated()
+    # What changed is known from then on, though there was nothing to read.
+    reads("{o,p}*", "r*.csv")
+    suppliers.updated()
+    for name, value in (("o2", 3), ("p1", 4), ("r2", 5)):
+        suppliers.send(f"{name}.csv", csv(value), at_s=value)
+    suppliers.updated()
+    assert suppliers.rows() == [(1, "0"), (2, "1"), (3, "0"), (4, "0"), (5, "1")]
+
+
+def test_reads_of_a_folder_whose_filters_all_changed_stop_the_flow(suppliers):
+    union = "SELECT v FROM STREAM {}, pathGlobFilter => 'A') UNION ALL SELECT v FROM STREAM {}, "
+    union = union.format(READ, READ) + "pathGlobFilter => 'B')"
+    suppliers.send("o1.csv", csv(1))
+    suppliers.send("r1.csv", csv(2))
+    suppliers.query(union.replace("'A'", "'o*'").replace("'B'", "'r*'"))
+    suppliers.updated()
+    suppliers.query(union.replace("'A'", "'r*.csv'").replace("'B'", "'{o,p}*'"))
+    error = suppliers.error()
+    assert isinstance(error, CheckpointSourceChangedError)
+    assert f"{suppliers.sent} r*.csv, {suppliers.sent} {{o,p}}*" in str(error)
+    assert "one at a time" in error.hint
+    for changed in (("'o*'", "'r*.csv'"), ("'{o,p}*'", "'r*.csv'")):
+        suppliers.query(union.replace("'A'", changed[0]).replace("'B'", changed[1]))
+        suppliers.updated()
+    assert values(suppliers) == [1, 2]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_further_read_of_a_folder_begins_at_its_beginning_wherever_it_stands(suppliers, is_first):
+    before = f"SELECT v, 1 AS k FROM STREAM {READ})"
+    added = f"SELECT v, 2 AS k FROM STREAM {READ}, allowOverwrites => true)"
+    suppliers.send("a.csv", csv(1))
+    suppliers.query(before)
+    suppliers.updated()
+    reads = [added, before] if is_first else [before, added]
+    suppliers.query(" UNION ALL ".join(reads))
+    suppliers.updated()
+    assert suppliers.rows() == [(1, 1), (1, 2)]
+    suppliers.send("a.csv", csv(3), at_s=3)
+    suppliers.query(" UNION ALL ".join(reversed(reads)))
+    suppliers.updated()
+    assert suppliers.rows() == [(1, 1), (1, 2), (3, 2)]
+
+
+def test_a_further_read_of_a_table_begins_at_its_beginning_wherever_it_stands(suppliers):
+    source = f"CREATE STREAMING TABLE s AS SELECT v FROM STREAM {READ});"
+    before = "SELECT v, 1 AS k FROM STREAM s"
+    added = "SELECT v, 2 AS k FROM STREAM s WITH (maxFilesPerTrigger = 1)"
+    suppliers.send("a.csv", csv(1))
+    suppliers.write(f"{source} CREATE STREAMING TABLE t AS {before};")
+    suppliers.updated()
+    suppliers.write(f"{source} CREATE STREAMING TABLE t AS {added} UNION ALL {before};")
+    suppliers.updated()
+    suppliers.send("b.csv", csv(3), at_s=3)
+    suppliers.write(f"{source} CREATE STREAMING TABLE t AS {before} UNION ALL {added};")
+    suppliers.updated()
+    assert suppliers.rows() == [(1, 1), (1, 2), (3, 1), (3, 2)]
+
+
+def test_a_filter_that_comes_with_a_further_read_is_no_other_source(suppliers):
+    reads = [f"SELECT v FROM STREAM {READ}, pathGlobFilter => '{p}*')" for p in "or"]
+    suppliers.send("o.csv", csv(1))
+    suppliers.send("r.csv", csv(2))
+    suppliers.query(reads[0])
+    suppliers.updated()
+    suppliers.query(" UNION ALL ".join(reads))
+    suppliers.updated()
+    assert values(suppliers) == [1, 2]
+
+
+def test_options_that_change_with_every_update_leave_reads_of_several_patterns_apart(suppliers):
+    suppliers.send("o.csv", csv(1))
+    suppliers.send("r.csv", csv(2))
+    for day in range(1, 4):
+        since = f"modifiedAfter => '2020-01-0{day}'"
+        reads = [f"SELECT v FROM STREAM {READ}, {since}, fileNamePattern => '{p}*')" for p in "or"]
+        suppliers.query(" UNION ALL ".join(reads[::-1] if day == 2 else reads))
+        suppliers.updated()
+    assert values(suppliers) == [1, 2]
+
+
+def test_a_read_of_a_folder_that_is_gone_beside_another_stops_the_flow(suppliers):
+    reads = [f"SELECT v FROM STREAM {READ}, pathGlobFilter => '{p}*')" for p in "or"]
+    suppliers.send("o.csv", csv(1))
+    suppliers.query(" UNION ALL ".join(reads))
+    suppliers.updated()
+    suppliers.query(reads[1])
+    error = suppliers.error()
+    assert isinstance(error, CheckpointSourceChangedError)
+    assert f"no longer reads {suppliers.sent} o* as a stream" in str(error)
+
+
+def test_a_checkpoint_whose_note_of_its_streams_is_torn_is_told(suppliers):
+    suppliers.send("a.csv", csv(1))
+    suppliers.query(f"SELECT v FROM STREAM {READ})")
+    suppliers.updated()
+    [note] = suppliers.pipeline.root.rglob("streams.json")
+    note.write_text("{")
+    assert "streams.json can't be read" in str(suppliers.error())
+    note.unlink()
+    suppliers.updated()
+    assert values(suppliers) == [1]
+    assert note.exists()
+
+
 def test_a_path_that_is_another_now_is_told_beside_the_former_one(suppliers):
     suppliers.send("a.csv", csv(1))
     suppliers.query(f"SELECT v FROM STREAM {READ})")

@@ -217,6 +217,21 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_unclear(cls, place: str, *, now: Iterable[str]) -> Self:
+        """Build the error.
+
+        Args:
+            place: What several streams of the flow read.
+            now: Names of those that could be one that it has read so far.
+        """
+        return cls(
+            f"The flow has read {place} before, but with other options, and it can't be told which "
+            f"of its streams went on with others: {', '.join(sorted(now))}.",
+            hint="give the streams their former options again, then change those of one at a time, "
+            f"and add a further one, with an update between; or run {FULL_REFRESH}",
+        )
+
+    @classmethod
     def from_identity(cls, source: str, *, before: str, now: str) -> Self:
         return cls(
             f"{source} is no longer what the flow has read so far (it is {now}, and was "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,12 +13,14 @@ from millpond.graph.external import ExternalSource, ReadKey
 from millpond.graph.replace_using import sequence_text
 from millpond.graph.stored_tables import StoredTable
 from millpond.names import TableName
+from millpond.streaming import StreamTraits
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 Key = tuple[str, ...]
 StreamKey = tuple[Hashable, ...]
+_NUMBER = re.compile(r"#\d+\Z")
 
 
 def stream_key(read: TableRead, table: StoredTable | None) -> StreamKey:
@@ -53,6 +56,25 @@ class StreamRead:
     read: TableRead | None = None
     views: tuple[str, ...] = ()
     has_metadata: bool = False
+
+    @property
+    def place(self) -> str:
+        """What it reads, which another stream of the flow may read, too."""
+        if self.external is not None:
+            return self.external.name
+        return _NUMBER.sub("", self.source)
+
+    @property
+    def traits(self) -> StreamTraits:
+        """What tells it from other streams of its flow, also in a later update."""
+        from millpond.graph.files import FileRead
+
+        options: dict[str, str | None] = dict(self.options)
+        if self.read is not None:
+            options = {"format": self.read.format, "schema": self.read.columns, **options}
+        return StreamTraits.of(
+            self.place, options=options, is_files=isinstance(self.external, FileRead)
+        )
 
 
 @dataclass(frozen=True)

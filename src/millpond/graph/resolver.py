@@ -7,7 +7,6 @@ functions may look at the schema of a table that does not exist yet. Reads no da
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
@@ -47,8 +46,6 @@ from millpond.graph.resolved import (
 from millpond.graph.targets import check_targets
 from millpond.names import TableName
 from millpond.streaming import DeltaReadOptions
-
-_NUMBER = re.compile(r"#\d+\Z")
 
 
 def resolve(
@@ -342,7 +339,7 @@ def _named(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:
     The files that it takes of a folder tell it from others in whatever order a query has them.
     """
     given = list(streams)
-    bases = [_base(stream) for stream in given]
+    bases = [stream.place for stream in given]
     named: dict[str, StreamRead] = {}
     for stream, base in zip(given, bases, strict=True):
         pattern = _pattern(stream) if bases.count(base) > 1 else None
@@ -353,13 +350,6 @@ def _named(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:
             name = f"{whole}#{number}"
         named[name] = dataclasses.replace(stream, source=name)
     return tuple(named.values())
-
-
-def _base(stream: StreamRead) -> str:
-    """What a stream reads, which a view may read under a longer name."""
-    if stream.external is not None:
-        return stream.external.name
-    return _NUMBER.sub("", stream.source)
 
 
 def _pattern(stream: StreamRead) -> str | None:

@@ -6,6 +6,7 @@ from millpond.streaming.delta_source import DeltaSource
 from millpond.streaming.micro_batches import MicroBatch, run_batches, run_once
 from millpond.streaming.options import DeltaReadOptions
 from millpond.streaming.source import DataSize, Offset, StreamSource
+from millpond.streaming.stream_names import StreamTraits, names_in_checkpoint
 
 __all__ = [
     "Checkpoint",
@@ -15,6 +16,8 @@ __all__ = [
     "MicroBatch",
     "Offset",
     "StreamSource",
+    "StreamTraits",
+    "names_in_checkpoint",
     "rows_input",
     "run_batches",
     "run_once",

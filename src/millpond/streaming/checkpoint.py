@@ -1,7 +1,8 @@
 """The checkpoint of one flow: what each micro-batch reads, written before the batch runs.
 
 `<folder>/offsets/<N>` holds batch N, one JSON object. Whether a batch was applied is not written
-here: the table says that, in the commit that holds the batch's rows.
+here: the table says that, in the commit that holds the batch's rows. `<folder>/streams.json` tells
+which read of the flow's query each source is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from millpond.errors.streaming import CheckpointConflictError, CheckpointUnreadableError
 from millpond.storage import Store
 from millpond.streaming.source import Offset
+from millpond.streaming.stream_names import StreamTraits
 
 FORMAT = 1
 BATCHES_KEPT = 100
@@ -45,11 +47,48 @@ class Checkpoint:
     def __init__(self, folder: Path, store: Store) -> None:
         self.folder = folder
         self._offsets = folder / "offsets"
+        self._streams = folder / "streams.json"
         self._store = store
 
     def source_folder(self, source: str) -> Path:
         """A folder for what a source keeps beside its offsets; it may not exist yet."""
         return self.folder / "sources" / hashlib.sha256(source.encode()).hexdigest()[:32]
+
+    def streams(self) -> dict[str, StreamTraits | None]:
+        """The sources of the newest batch, with what was noted of them.
+
+        Raises:
+            CheckpointUnreadableError: The batch, or the note, can't be read.
+        """
+        numbers = self.numbers()
+        if not numbers:
+            return {}
+        noted = self._noted()
+        return {name: noted.get(name) for name in self.read(numbers[-1]).sources}
+
+    def note_streams(self, streams: Mapping[str, StreamTraits]) -> None:
+        """Note what the sources are from now on; durable on return.
+
+        What was noted of others that the newest batch has is kept.
+        """
+        kept = {name: traits for name, traits in self.streams().items() if traits is not None}
+        content = {**kept, **streams}
+        if content != self._noted():
+            value = {name: vars(traits) for name, traits in sorted(content.items())}
+            self._store.put(self._streams, (json.dumps(value) + "\n").encode())
+
+    def _noted(self) -> dict[str, StreamTraits]:
+        try:
+            value = json.loads(self._store.read(self._streams))
+            return {
+                name: StreamTraits(str(traits["place"]), tuple(map(str, traits["digests"])))
+                for name, traits in value.items()
+            }
+        except FileNotFoundError:
+            return {}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            reason = f"it does not name the streams of a flow ({error})"
+            raise CheckpointUnreadableError.from_file(self._streams, reason=reason) from error
 
     def numbers(self) -> list[int]:
         """The numbers of the batches that are still on record, in order."""

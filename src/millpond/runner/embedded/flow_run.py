@@ -35,6 +35,7 @@ from millpond.streaming import (
     DeltaSource,
     MicroBatch,
     StreamSource,
+    names_in_checkpoint,
     run_batches,
     run_once,
 )
@@ -69,7 +70,7 @@ class FlowRun:
         flow = task.flow
         if flow.kind is FlowKind.MATERIALIZED_VIEW:
             # Computed whole each time, so there is nothing to count.
-            yield self._apply(task, ready, MicroBatch(0))
+            yield self._apply(task, ready, MicroBatch(0), {})
             return
         folder = self.layout.checkpoint(flow.name, ready.checkpoints[flow.name])
         checkpoint = Checkpoint(folder, self.store)
@@ -81,15 +82,22 @@ class FlowRun:
             if self.update.stop.is_set():
                 raise FlowStoppedError(flow.name)
             if not flow.state:
-                return self._apply(task, ready, batch)
-            return self._apply_with_state(task, ready, batch, kept)
+                return self._apply(task, ready, batch, names)
+            return self._apply_with_state(task, ready, batch, names, kept)
+
+        names = _names(flow, checkpoint)
 
         if flow.flow.once:
             yield from run_once(checkpoint=checkpoint, committed=committed, apply=apply)
             return
         kept = FlowState(self.layout.state(flow.name, ready.checkpoints[flow.name]), self.store)
         waits_for_time = any(operator.get("event_time") for operator in flow.state.values())
-        sources = {stream.source: self._source(stream, flow, checkpoint) for stream in flow.streams}
+        sources = {
+            names[stream.source]: self._source(
+                stream, flow, folder=checkpoint.source_folder(names[stream.source])
+            )
+            for stream in flow.streams
+        }
         self.file_sources.add(flow.name, sources.values())
         yield from run_batches(
             checkpoint=checkpoint,
@@ -104,14 +112,12 @@ class FlowRun:
                     self.update.warn_of_files(task, source.passed_over, source.empty)
                 finishing.callback(source.finish)
 
-    def _source(
-        self, stream: StreamRead, flow: ResolvedFlow, checkpoint: Checkpoint
-    ) -> StreamSource:
+    def _source(self, stream: StreamRead, flow: ResolvedFlow, *, folder: Path) -> StreamSource:
         if stream.external is not None:
             follower = Follower(
                 flow=flow.name,
                 source=stream.source,
-                folder=checkpoint.source_folder(stream.source),
+                folder=folder,
                 store=self.store,
                 refused=self._new_columns(stream, flow).refused,
                 views=stream.views,
@@ -137,17 +143,28 @@ class FlowRun:
         )
 
     def _apply_with_state(
-        self, task: Task, ready: ReadyTable, batch: MicroBatch, kept: FlowState
+        self,
+        task: Task,
+        ready: ReadyTable,
+        batch: MicroBatch,
+        names: Mapping[str, str],
+        kept: FlowState,
     ) -> BatchOutcome:
         """Apply a batch whose state is durable before its rows are in the table."""
         state = kept.begin(batch.number)
-        outcome = self._apply(task, ready, batch, state)
+        outcome = self._apply(task, ready, batch, names, state)
         kept.prune(committed=batch.number)
         return outcome
 
     def _apply(
-        self, task: Task, ready: ReadyTable, batch: MicroBatch, state: BatchState | None = None
+        self,
+        task: Task,
+        ready: ReadyTable,
+        batch: MicroBatch,
+        names: Mapping[str, str],
+        state: BatchState | None = None,
     ) -> BatchOutcome:
+        """Apply a batch, in which the flow's streams have these names."""
         flow = task.flow
         staging = self.layout.staging / self.update.id
         folder = staging / f"{path_segment(ready.checkpoints[flow.name])}-{batch.number}"
@@ -165,7 +182,7 @@ class FlowRun:
         try:
             with phase("read sources"):
                 streams: dict[str, Input] = {
-                    stream.source: batch.input(stream.source, folder=folder)
+                    stream.source: batch.input(names[stream.source], folder=folder)
                     for stream in flow.streams
                 }
             with phase("run query"):
@@ -197,7 +214,7 @@ class FlowRun:
                         keys=flow.keys,
                         sequence=flow.sequence_column,
                         sequence_text=flow.sequence_text,
-                        snapshots=_snapshots(flow, batch),
+                        snapshots=_snapshots(flow, batch, names),
                     )
                 case FlowKind.MATERIALIZED_VIEW:
                     result = flows.overwrite(staged, context, schema=task.dataset.schema)
@@ -233,11 +250,21 @@ def _engine_settings(spark_conf: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in spark_conf.items() if not k.lower().startswith(PREFIX)}
 
 
-def _snapshots(flow: ResolvedFlow, batch: MicroBatch) -> Snapshots:
+def _names(flow: ResolvedFlow, checkpoint: Checkpoint) -> Mapping[str, str]:
+    """What a flow's checkpoint calls its streams, by what its query calls them."""
+    if not flow.streams or flow.flow.once:
+        return {}
+    streams = {stream.source: stream.traits for stream in flow.streams}
+    names = names_in_checkpoint(streams, checkpoint.streams())
+    checkpoint.note_streams({names[name]: traits for name, traits in streams.items()})
+    return names
+
+
+def _snapshots(flow: ResolvedFlow, batch: MicroBatch, names: Mapping[str, str]) -> Snapshots:
     """The versions of its keys that a batch of files has, those without rows among them."""
     if flow.file_key is None:
         return NO_SNAPSHOTS
-    versions = batch.file_versions(flow.streams[0].source)
+    versions = batch.file_versions(names[flow.streams[0].source])
     by_path = flow.file_key.field == "file_path"
     return Snapshots(
         _newest_us(versions.read.values(), by_path=by_path),
