@@ -14,14 +14,14 @@ from millpond.engine.connect.columns import with_helper_columns
 from millpond.engine.connect.expressions import (
     attribute,
     called,
-    cast,
     literal,
     met_or_raised,
     named,
+    text_expression,
 )
 from millpond.engine.protocol import EXPECTATION_COLUMN
 from millpond.runner.spark.batch_program import PROBLEM
-from millpond.runner.spark.sql import type_sql
+from millpond.runner.spark.nested_names import fitted_sql
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -47,8 +47,9 @@ def with_checks(
     columns = []
     for field in schema.fields:
         wanted, value = types[field.name.lower()], attribute(field.name)
-        fits = wanted == field.dataType
-        columns.append(named(value if fits else cast(value, type_sql(wanted)), field.name))
+        if wanted != field.dataType:
+            value = text_expression(fitted_sql(field.name, field.dataType, wanted))
+        columns.append(named(value, field.name))
     columns += [attribute(name) for name in _helpers(expectations)]
     return _project(checked, columns)
 

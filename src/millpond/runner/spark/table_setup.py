@@ -17,6 +17,7 @@ from millpond.errors.takeover import CheckpointOfOtherEngineError
 from millpond.graph import ResolvedDataset, ResolvedFlow
 from millpond.runner.begun_reset import BEING_RESET, has_begun_reset
 from millpond.runner.spark.clustering import cluster
+from millpond.runner.spark.column_changes import ColumnChanges
 from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import (
@@ -244,19 +245,13 @@ class _Setup:
         return defined_properties(dataset, given, checkpoints)
 
     def _widen(self, current: StructType, wanted: StructType) -> None:
-        known = {field.name.lower(): field for field in current.fields}
-        new = [field for field in wanted.fields if field.name.lower() not in known]
-        wider = [
-            field
-            for field in wanted.fields
-            if field.name.lower() in known and known[field.name.lower()].dataType != field.dataType
-        ]
-        if new:
-            self.table.alter(f"ADD COLUMNS ({', '.join(map(column_sql, new))})")
-        if wider:
+        changes = ColumnChanges.between(current, wanted)
+        if changes.added:
+            self.table.alter(f"ADD COLUMNS ({', '.join(changes.added)})")
+        if changes.retyped:
             self.table.set_properties({"delta.enableTypeWidening": "true"})
-        for field in wider:
-            self.table.alter(f"ALTER COLUMN {quoted(field.name)} TYPE {type_sql(field.dataType)}")
+        for change in changes.retyped:
+            self.table.alter(f"ALTER COLUMN {change}")
 
 
 def _names(schema: StructType) -> list[str]:
