@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from millpond.errors import MillpondError
 from millpond.files.listed_file import ListedFile
+from millpond.files.locations import behind_links
 from millpond.files.options import CleanSource, FileOptions
 from millpond.files.stores import move, remove, stat
 
 
-def clean(files: Iterable[ListedFile], read_ms: Mapping[str, int], options: FileOptions) -> None:
+def clean(
+    files: Iterable[ListedFile],
+    read_ms: Mapping[str, int],
+    options: FileOptions,
+    *,
+    needed: Collection[str] = (),
+) -> None:
     """See to files that were read long enough ago, as far as they are still what was read.
 
     Args:
         files: The versions that were read.
         read_ms: When, in milliseconds since 1970, by URI.
         options: Say what becomes of them, and when.
+        needed: URIs, behind all links, of files that stay.
 
     Raises:
         MillpondError: One of them can't be removed or moved. All others are.
@@ -25,7 +33,7 @@ def clean(files: Iterable[ListedFile], read_ms: Mapping[str, int], options: File
     first_error: MillpondError | None = None
     until_ms = time.time() * 1000 - options.clean_source_retention_s * 1000
     for file in files:
-        if read_ms[file.uri] > until_ms:
+        if read_ms[file.uri] > until_ms or (needed and behind_links(file.uri) in needed):
             continue
         try:
             _clean_one(file, options)

@@ -110,6 +110,14 @@ def parse_uri(uri: str) -> Location:
     return Location(scheme, authority, f"/{unquote_path(key)}", uri)
 
 
+def behind_links(uri: str) -> str:
+    """The URI of the file itself, where a local one is reached through links."""
+    location = parse_uri(uri)
+    if not location.is_local:
+        return uri
+    return location.uri(os.path.realpath(location.path))
+
+
 def quote_path(path: str) -> str:
     if _UNSAFE.search(path) is None:
         return path

@@ -276,7 +276,7 @@ class FileSource:
         """Remove or move files whose rows are in the table, as the option `cleanSource` says.
 
         Args:
-            needed: URIs of those that others have yet to read.
+            needed: URIs, behind all links, of those that others have yet to read.
 
         Raises:
             MillpondError: One of them can't be. All others are.
@@ -284,11 +284,9 @@ class FileSource:
         from millpond.files.cleaning import clean
 
         seen = self._log.seen(until=self._last)
-        there = (
-            file for uri, file in seen.files.items() if uri in self._there and uri not in needed
-        )
+        there = (file for uri, file in seen.files.items() if uri in self._there)
         # Not those that were passed over: nobody has their rows.
-        clean(filter(seen.was_read, there), seen.read_ms, self._options)
+        clean(filter(seen.was_read, there), seen.read_ms, self._options, needed=needed)
 
     def unread(self) -> set[str]:
         """URIs of the files there are now that are not read, or all if the flow did not end well.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from millpond.errors import MillpondError
+from millpond.files.locations import behind_links
 from millpond.graph import Graph
 from millpond.graph.files import FileRead
 from millpond.streaming import StreamSource
@@ -48,12 +49,13 @@ class FileSources:
                 yield flow, error
 
     def _needed(self, graph: Graph) -> Iterator[tuple[FileSource | None, set[str]]]:
-        """Each stream of files of the pipeline, with what it has yet to read."""
+        """Each stream of files of the pipeline, with what it has yet to read, behind all links."""
         for dataset in graph.tables():
             for flow in dataset.flows:
                 if flow.name in self._of:
-                    yield from ((source, source.unread()) for source in self._of[flow.name])
+                    for source in self._of[flow.name]:
+                        yield source, set(map(behind_links, source.unread()))
                     continue
                 for stream in flow.streams:
                     if isinstance(stream.external, FileRead):
-                        yield None, stream.external.uris()
+                        yield None, set(map(behind_links, stream.external.uris()))
