@@ -389,6 +389,61 @@ class TestLines:
             read("json", path, "a BIGINT", mode="FAILFAST", rescues=False)
         assert str(caught.value).rstrip().endswith(' {"a": 1, "a": "x"}')
 
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_an_array_of_one_record_is_as_one_of_several(self, write, count):
+        path = write("[" + ",\n".join(['{"a" : 1, "a" : "x"}'] * count) + "]")
+        columns = "a INTEGER, _corrupt_record VARCHAR"
+        answer = read("json", path, columns=columns, rescues=False, multiLine="true")
+        assert answer.rows == [{"a": None, "_corrupt_record": '{"a":"x"}'}] * count
+
+    @pytest.mark.parametrize("name", ["__millpond_text", "__millpond_rescued"])
+    @pytest.mark.parametrize("end", ["}", ', "a": "x"}'])
+    def test_keys_that_millpond_uses_itself_are_rescued_and_no_text(self, write, name, end):
+        lines = [
+            f'{{"a": 1, "{name}": null}}',
+            f'{{"a": "x", "{name}": {{"_corrupt_record": "mine"}}{end}',
+            f'{{"{name}": "mine"}}',
+            f'{{"a": 3, "{name}": 4, "{name}": 5}}',
+        ]
+        path = write("\n".join(lines))
+        columns = "a INTEGER, _corrupt_record VARCHAR"
+        answer = read("json", path, columns=columns, rescues=False)
+        assert [row["a"] for row in answer.rows] == [1, None, None, 3]
+        assert [row["_corrupt_record"] for row in answer.rows] == [None, lines[1], None, None]
+        answer = read("json", path, "a INTEGER")
+        second = {"a": "x", name: {"_corrupt_record": "mine"}}
+        assert answer.rescued == [None, second, {name: "mine"}, {name: 5}]
+        assert answer.new_columns == ""
+        assert read("json", path).schema == "a:string"
+
+    def test_so_they_are_in_arrays_and_beside_records_without_them(self, write):
+        record = '{"a": 1, "__millpond_text": "mine", "b": {"__millpond_text": 2}}'
+        path = write(f'[{{"a": 2}}, {record}]')
+        columns = "a INTEGER, b STRUCT(__millpond_text BIGINT)"
+        answer = read("json", path, columns=columns, multiLine="true")
+        inner = {"__millpond_text": 2}
+        assert answer.rows == [{"a": 2, "b": None}, {"a": 1, "b": inner}]
+        assert answer.rescued == [None, {"__millpond_text": "mine"}]
+
+    @pytest.mark.parametrize("unit", ["x", '\\"', "\\\\", "é", "\U0001f600"])
+    def test_a_record_with_its_text_may_be_as_long_as_one_without(self, write, unit):
+        """Quotes and backslashes in a text take twice their length, and escaped signs more."""
+        body = unit * ((15 << 20) // len(unit.encode()))
+        record = f'{{"a": "x", "a": 2, "c": "y", "b": "{body}"}}'
+        path = write(f"{record}\n" * 2)
+        columns = "a INTEGER, c INTEGER"
+        assert read("json", path, columns, rescues=False).rows == [{"a": 2, "c": None}] * 2
+        answer = read("json", path, f"{columns}, _corrupt_record VARCHAR", rescues=False)
+        assert [row["a"] for row in answer.rows] == [2, 2]
+        assert all(row["_corrupt_record"] == record for row in answer.rows)
+
+    def test_a_text_that_has_no_room_is_left_out_and_not_the_record(self, write):
+        body = "\t" * ((64 << 20) // 8)
+        path = write(f'{{"a": 1, "a": 2, "b": "{body}"}}')
+        columns = "a INTEGER, _corrupt_record VARCHAR"
+        given = {"rescues": False, "allowUnquotedControlChars": "true"}
+        assert read("json", path, columns, **given).rows == [{"a": 2, "_corrupt_record": None}]
+
     def test_a_column_keeps_the_text_of_records_that_do_not_fit(self, write):
         path = write('{"a": 1.10}\n{"a": {"b": 1.10}}\n{"a"')
         answer = read(

@@ -432,6 +432,19 @@ def test_a_csv_file_without_any_of_the_columns_is_left_until_it_is_mended_or_the
     assert sorted(map(str, by_v(suppliers))) == ["1", "3", "8", "None"]
 
 
+def test_a_file_of_too_many_columns_holds_no_other_up(suppliers):
+    suppliers.query(f"{READ}, schemaEvolutionMode => 'failOnNewColumns')")
+    suppliers.send("a.csv", "v\n1\n")
+    suppliers.updated()
+    names = [f"c{number}" for number in range(2_600)]
+    suppliers.send("wide.csv", f"{','.join(names)}\n{','.join(names)}\n")
+    suppliers.send("b.csv", "v\n2\n", at_s=1)
+    error = suppliers.error()
+    assert isinstance(error, FilesNotReadError)
+    assert "wide.csv" in str(error)
+    assert sorted(by_v(suppliers)) == [1, 2]
+
+
 def test_new_columns_of_several_files_come_together(suppliers):
     suppliers.query(f"{READ}, maxFilesPerTrigger => 1)")
     suppliers.send("a.csv", "v\n1\n")

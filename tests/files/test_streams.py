@@ -211,6 +211,26 @@ def test_files_are_not_cleaned_away_before_all_flows_have_read_them(suppliers, t
     assert (rows(), three.exists()) == ([[1, 3, 9], [1, 3, 9], [1, 2, 3]], False)
 
 
+def test_files_are_not_cleaned_away_that_a_flow_will_take_when_it_begins(suppliers):
+    suppliers.write(
+        f"CREATE STREAMING TABLE t AS SELECT v FROM {CLEANED}; CREATE STREAMING TABLE later;"
+    )
+    suppliers.write_python(
+        """
+@dp.append_flow(target="later")
+def flow():
+    plain = spark.readStream.format("csv").schema("v INT").option("header", True)
+    return plain.option("maxFileAge", "1 day").load("SENT")
+"""
+    )
+    old = suppliers.send("old.csv", csv(1))
+    suppliers.send("new.csv", csv(2), at_s=10 * 24 * 3600)
+    suppliers.updated(refresh=["t"])
+    assert old.exists()
+    suppliers.updated()
+    assert sorted(v for v, *_ in suppliers.rows("later")) == [1, 2]
+
+
 def test_files_that_can_not_be_cleaned_away_are_a_warning_and_all_rows_are_there(suppliers):
     archive = suppliers.sent.parent / "archive"
     archive.write_text("no folder")
@@ -220,8 +240,10 @@ def test_files_that_can_not_be_cleaned_away_are_a_warning_and_all_rows_are_there
         f"`cleanSource.moveDestination` => '{archive}')"
     )
     path = suppliers.send("a.csv", csv(1))
-    suppliers.updated()
+    lines: list[str] = []
+    suppliers.updated(listeners=[PlainProgress(write=lines.append).listen])
     assert (values(suppliers), path.exists()) == ([1], True)
+    assert len([line for line in lines if ": completed in" in line]) == 1
     events = read_events(suppliers.pipeline.project())
     (warning,) = [event.message for event in events if event.level is Level.WARN]
     assert "could not remove or move all files that it has read" in warning

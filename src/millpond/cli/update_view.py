@@ -118,6 +118,9 @@ class UpdateView:
             )
         if event.event_type is not EventType.FLOW_PROGRESS or event.origin.flow_name is None:
             return None
+        if "not_cleaned" in event.detail:
+            # It comes when the flow has ended, and changes nothing of that.
+            return None
         name = event.origin.flow_name
         flow = self.flows.setdefault(name, FlowView(self.shorten(name)))
         _apply_to_flow(flow, event)

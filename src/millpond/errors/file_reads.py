@@ -10,11 +10,6 @@ from millpond.errors.base import MillpondError, SourceLocation
 
 # A message names so many files at most.
 FILES_SHOWN = 10
-# Why a file with a header is not read, and its columns are not added.
-STRANGE_FILE = (
-    "it has none of the stream's columns: it may lack its header, or have another separator or "
-    "format. Mend it; or, if it is right, name its columns in schemaHints"
-)
 # Of one file, so many columns.
 NAMES_SHOWN = 20
 
@@ -192,6 +187,15 @@ class NewColumnsError(MillpondError, ValueError):
             f"all others were read.\n{files}{others}",
             hint=hint,
         )
+
+
+def other_header(*, has_schema: bool) -> str:
+    """Why a file whose header names none of the stream's columns is not read."""
+    return (
+        "it has none of the stream's columns: it may lack its header, or have another separator or "
+        "format. Mend it; or, if it is right, "
+        f"{'add its columns to the schema' if has_schema else 'name its columns in schemaHints'}"
+    )
 
 
 def refused_column(column: str, *, reason: str) -> str:

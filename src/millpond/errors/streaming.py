@@ -179,6 +179,16 @@ class CheckpointUnreadableError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_streams(cls, path: Path, *, reason: str) -> Self:
+        return cls(
+            f"The checkpoint file {path} can't be read: it does not name the streams of a flow "
+            f"({reason}).",
+            hint="bring the file back from a copy; or, if the flow reads each table, folder and "
+            "topic with one set of options only, remove it: the streams then go on by their names; "
+            f"else run {FULL_REFRESH}",
+        )
+
+    @classmethod
     def from_offset(cls, offset: object) -> Self:
         return cls(
             f"The checkpoint of a stream over a Delta table holds {offset!r}, which is no place "
@@ -206,7 +216,7 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
 
         Args:
             sources: Names of what is no longer read.
-            now: Names of all that is read as a stream now.
+            now: All that is read as a stream now.
         """
         gone, there = ", ".join(sorted(sources)), ", ".join(sorted(now))
         return cls(
@@ -222,13 +232,29 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
 
         Args:
             place: What several streams of the flow read.
-            now: Names of those that could be one that it has read so far.
+            now: Those that could be one that it has read so far, with their options.
         """
         return cls(
             f"The flow has read {place} before, but with other options, and it can't be told which "
             f"of its streams went on with others: {', '.join(sorted(now))}.",
             hint="give the streams their former options again, then change those of one at a time, "
             f"and add a further one, with an update between; or run {FULL_REFRESH}",
+        )
+
+    @classmethod
+    def from_parted(cls, place: str, *, now: Iterable[str]) -> Self:
+        """Build the error.
+
+        Args:
+            place: What streams of the flow read.
+            now: Those that it has not read before, with their options.
+        """
+        return cls(
+            f"The flow has read {place} at several places with equal options, as one stream, and "
+            f"reads it at fewer now, but with other options as well: {', '.join(sorted(now))}. It "
+            "would read from the beginning what may have been read there.",
+            hint="give the reads equal options again; if another read is meant to go, and a "
+            f"further one to come, do it with an update between; or run {FULL_REFRESH}",
         )
 
     @classmethod

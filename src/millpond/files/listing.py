@@ -22,10 +22,16 @@ from millpond.files.globs import (
 from millpond.files.listed_file import ListedFile
 from millpond.files.locations import Location, locate, parse_uri, unquote_path
 from millpond.files.options import Dialect, FileOptions
-from millpond.files.stores import FileStore, FolderEntry, is_hidden, store_for, unlisted_reason
+from millpond.files.stores import (
+    NONE_KNOWN,
+    FileStore,
+    FolderEntry,
+    is_hidden,
+    store_for,
+    unlisted_reason,
+)
 
 _SECOND_NS = 10**9
-_NONE_KNOWN: Mapping[str, ListedFile] = {}
 
 
 def list_files(
@@ -34,7 +40,7 @@ def list_files(
     root: Path,
     first: bool = False,
     unlisted: dict[str, str] | None = None,
-    known: Mapping[str, ListedFile] = _NONE_KNOWN,
+    known: Mapping[str, ListedFile] = NONE_KNOWN,
 ) -> list[ListedFile]:
     """The files there are now, in the order of modification time, then of location.
 

@@ -7,7 +7,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from millpond.delta.shared_connection import cursor
 from millpond.errors import MillpondError
 from millpond.errors.disk_reason import is_out_of_room
 from millpond.errors.file_formats import FileColumnTypeError, FileUnreadableError
-from millpond.errors.file_reads import STRANGE_FILE
+from millpond.errors.file_reads import other_header
 from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.damage import is_damage
@@ -194,16 +194,31 @@ class _Group:
         if parquet and all(map(self._is_empty, parquet)):
             yield from (file.uri for file, _ in contents)
         elif len(contents) > 1 and self._has_empty_rows(parquet):
-            # Which are theirs is not written with rows. Such rows are rare: each is read again.
-            for file, content in contents:
-                try:
-                    alone, _ = self._written([(file, content)])
-                except (MillpondError, duckdb.Error, OSError):
-                    continue  # gone meanwhile, and its rows are there
-                if alone and all(map(self._is_empty, alone)):
-                    yield file.uri
-                for written in alone:
-                    written.path.unlink()
+            # Which file they are of is not written with rows.
+            try:
+                empty = self._without_values(contents)
+            except (MillpondError, duckdb.Error, OSError):
+                return  # one is gone meanwhile, and its rows are there
+            yield from (contents[index][0].uri for index in empty)
+
+    def _without_values(self, contents: Sequence[tuple[ListedFile, LocalFile]]) -> list[int]:
+        """Read files once more, and say which of them have rows and no value from inside."""
+        local = [content for _, content in contents]
+        scratch = self._folder / uuid.uuid4().hex
+        scratch.mkdir()
+        no_value = " AND ".join(f"{quote(name)} IS NULL" for name in self._columns.inside.names)
+        index = quote(FILE_INDEX)
+        with cursor([content.path for content in local]) as connection:
+            selection = self._format.select(
+                local, self._options, self._columns.inside, connection=connection, folder=scratch
+            )
+            found = selection.taken(
+                lambda taken: connection.execute(
+                    f"SELECT {index} FROM ({taken.sql}) GROUP BY {index} "
+                    f"HAVING bool_and({no_value}) ORDER BY {index}"
+                ).fetchall()
+            )
+        return [row[0] for row in found]
 
     def _has_empty_rows(self, parquet: Sequence[WrittenFile]) -> bool:
         """Whether any row is null in all columns from inside the files."""
@@ -236,19 +251,29 @@ class _Group:
         return bool(counts) and all(count == written.rows for count in counts)
 
     def _add_unlike(self, file: tuple[ListedFile, LocalFile], new_columns: StructType) -> None:
+        import duckdb
+
         listed, content = file
-        if self._options.format == "csv" and self._is_strange(content):
+        try:
+            has_other_header = self._options.format == "csv" and self._has_other_header(content)
+        except (MillpondError, duckdb.Error) as error:
+            self._fail(listed, error)
+            return
+        if has_other_header:
             # What stands in the place of a header would be columns for good.
-            self._found.failed[listed.uri] = STRANGE_FILE
+            self._found.failed[listed.uri] = other_header(
+                has_schema=self._options.schema is not None
+            )
             return
         self._wider = united(self._wider, new_columns.fields)
         self._found.unlike[listed.uri] = tuple(map(NewColumn, new_columns))
 
-    def _is_strange(self, content: LocalFile) -> bool:
+    def _has_other_header(self, content: LocalFile) -> bool:
         """Whether a file has none of the columns that are known of the others."""
+        options = replace(self._options, infer_types=False)
         with cursor([content.path]) as connection:
             found = self._format.infer(
-                [content], self._options, connection=connection, folder=self._folder
+                [content], options, connection=connection, folder=self._folder
             )
         known = {name.lower() for name in self._columns.inside.names}
         return bool(known) and known.isdisjoint(map(str.lower, found.names))

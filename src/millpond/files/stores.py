@@ -23,7 +23,7 @@ from millpond.files.locations import Location, locate, parse_uri, quote_path
 
 FETCH_TRIES = 3
 _NO_OPTIONS: Mapping[str, str] = {}  # `store_options` of a read that has none
-_NONE_KNOWN: Mapping[str, ListedFile] = {}
+NONE_KNOWN: Mapping[str, ListedFile] = {}
 _Identity = tuple[int, int]  # of a folder: device and inode
 
 
@@ -84,7 +84,7 @@ def store_for(
     options: Mapping[str, str],
     *,
     unlisted: dict[str, str] | None = None,
-    known: Mapping[str, ListedFile] = _NONE_KNOWN,
+    known: Mapping[str, ListedFile] = NONE_KNOWN,
 ) -> FileStore:
     """What reads a location.
 

@@ -137,12 +137,13 @@ class FileRead:
         return self.columns.input_schema
 
     def uris(self) -> set[str]:
-        """Those of the files that there are now.
+        """Those of the files that there are now, for a stream that has read none.
 
         Raises:
             MillpondError: They can't be listed.
         """
-        return {file.uri for file in list_files(self.options, root=self.root, unlisted={})}
+        files = list_files(self.options, root=self.root, first=True, unlisted={})
+        return {file.uri for file in files}
 
     def stream(self, follower: Follower) -> StreamSource:
         """The files as the source of a stream."""

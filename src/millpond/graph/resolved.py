@@ -46,6 +46,7 @@ class StreamRead:
         read: The read of it, likewise.
         views: Names of the views through which it is read, likewise.
         has_metadata: Whether the query asks for `_metadata` of it.
+        reads: At how many places the query reads it.
     """
 
     source: str
@@ -56,6 +57,7 @@ class StreamRead:
     read: TableRead | None = None
     views: tuple[str, ...] = ()
     has_metadata: bool = False
+    reads: int = 1
 
     @property
     def place(self) -> str:
@@ -73,7 +75,10 @@ class StreamRead:
         if self.read is not None:
             options = {"format": self.read.format, "schema": self.read.columns, **options}
         return StreamTraits.of(
-            self.place, options=options, is_files=isinstance(self.external, FileRead)
+            self.place,
+            options=options,
+            is_files=isinstance(self.external, FileRead),
+            reads=self.reads,
         )
 
 

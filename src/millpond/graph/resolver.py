@@ -313,7 +313,8 @@ class _Resolver:
             if read.streaming:
                 DeltaReadOptions.parse(read.written_options, where=read.location)
                 key = stream_key(read, table)
-                streams[key] = StreamRead(source.name, key, read.options, table=table)
+                stream = StreamRead(source.name, key, read.options, table=table)
+                streams[key] = _together(streams.get(key), stream)
         return _named(streams.values()), tuple(inputs), frozenset(upstream)
 
     def _through(
@@ -329,8 +330,13 @@ class _Resolver:
 
 def _together(known: StreamRead | None, stream: StreamRead) -> StreamRead:
     """One stream for two reads of it, with all that either asks of it."""
-    has_metadata = stream.has_metadata or (known is not None and known.has_metadata)
-    return dataclasses.replace(stream, has_metadata=has_metadata)
+    if known is None:
+        return stream
+    return dataclasses.replace(
+        stream,
+        has_metadata=stream.has_metadata or known.has_metadata,
+        reads=stream.reads + known.reads,
+    )
 
 
 def _named(streams: Iterable[StreamRead]) -> tuple[StreamRead, ...]:

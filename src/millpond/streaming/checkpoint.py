@@ -20,6 +20,7 @@ from millpond.streaming.source import Offset
 from millpond.streaming.stream_names import StreamTraits
 
 FORMAT = 1
+STREAMS_FORMAT = 1
 BATCHES_KEPT = 100
 
 
@@ -66,29 +67,26 @@ class Checkpoint:
         noted = self._noted()
         return {name: noted.get(name) for name in self.read(numbers[-1]).sources}
 
-    def note_streams(self, streams: Mapping[str, StreamTraits]) -> None:
+    def note_streams(
+        self, streams: Mapping[str, StreamTraits], *, known: Mapping[str, StreamTraits | None]
+    ) -> None:
         """Note what the sources are from now on; durable on return.
 
-        What was noted of others that the newest batch has is kept.
+        Args:
+            streams: The sources that there are.
+            known: What `streams()` gave; what was noted of others is kept.
         """
-        kept = {name: traits for name, traits in self.streams().items() if traits is not None}
-        content = {**kept, **streams}
-        if content != self._noted():
-            value = {name: vars(traits) for name, traits in sorted(content.items())}
+        noted = {name: traits for name, traits in known.items() if traits is not None}
+        content = {**noted, **streams}
+        if content != noted:
+            value = {"format": STREAMS_FORMAT, "streams": _serialize_streams(content)}
             self._store.put(self._streams, (json.dumps(value) + "\n").encode())
 
     def _noted(self) -> dict[str, StreamTraits]:
         try:
-            value = json.loads(self._store.read(self._streams))
-            return {
-                name: StreamTraits(str(traits["place"]), tuple(map(str, traits["digests"])))
-                for name, traits in value.items()
-            }
+            return _parse_streams(self._store.read(self._streams), path=self._streams)
         except FileNotFoundError:
             return {}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            reason = f"it does not name the streams of a flow ({error})"
-            raise CheckpointUnreadableError.from_file(self._streams, reason=reason) from error
 
     def numbers(self) -> list[int]:
         """The numbers of the batches that are still on record, in order."""
@@ -152,6 +150,39 @@ def _serialize(batch: PlannedBatch) -> bytes:
     }
     content = {"format": FORMAT, "batch": batch.number, "sources": sources}
     return (json.dumps(content, separators=(",", ":")) + "\n").encode()
+
+
+def _serialize_streams(streams: Mapping[str, StreamTraits]) -> dict[str, Any]:
+    return {
+        name: {
+            "place": traits.place,
+            "digests": traits.digests,
+            "files": traits.is_files,
+            "reads": traits.reads,
+        }
+        for name, traits in sorted(streams.items())
+    }
+
+
+def _parse_streams(data: bytes, *, path: Path) -> dict[str, StreamTraits]:
+    try:
+        content = json.loads(data)
+        found = content["format"]
+        if isinstance(found, int) and found != STREAMS_FORMAT:
+            raise CheckpointUnreadableError.from_format(path, found=found, known=STREAMS_FORMAT)
+        return {
+            name: StreamTraits(
+                str(traits["place"]),
+                tuple(map(str, traits["digests"])),
+                bool(traits["files"]),
+                int(traits["reads"]),
+            )
+            for name, traits in content["streams"].items()
+        }
+    except CheckpointUnreadableError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointUnreadableError.from_streams(path, reason=str(error)) from error
 
 
 def _parse(data: bytes, *, path: Path, number: int) -> PlannedBatch:

@@ -296,7 +296,8 @@ class FileSource:
         """
         seen = self._log.seen(until=self._last) if self._is_finished else SeenFiles()
         known = self._read_once(seen)
-        there = self._access.list(first=not self._last, unlisted={}, known=known)
+        first = not (self._is_finished and self._last)
+        there = self._access.list(first=first, unlisted={}, known=known)
         return {file.uri for file in there if self._is_new(file, seen)}
 
     def _new_files(self, number: int) -> list[ListedFile]:

@@ -10,16 +10,19 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from millpond.errors.streaming import CheckpointSourceChangedError
-from millpond.redaction import is_secret
+from millpond.redaction import is_secret, shown_value
 
 # Options that say which files a read takes of a folder; two of them are one.
 _PATTERNS = frozenset({"pathglobfilter", "filenamepattern"})
 _NAMES = frozenset({"format", "pattern"})
 _FILES = _NAMES | {"recursivefilelookup", "modifiedafter", "modifiedbefore"}
+# Options that say which topics a read takes, and of which cluster.
+_TOPICS = frozenset({"kafka.bootstrap.servers", "subscribe", "subscribepattern", "assign"})
+_SHOWN_SIGNS = 60
 
 
 @dataclass(frozen=True)
@@ -28,27 +31,39 @@ class StreamTraits:
 
     Attributes:
         place: What it reads: a table, folders, topics.
-        digests: Of its options without secrets: of all, and, if it reads files, of those that say
-            which files it takes, and of those that say it by their names.
+        digests: Of its options without secrets: of all; then, if it reads files, of those that say
+            which files it takes, and of those that say it by their names; else of those that say
+            which topics it takes, of which there are none for a table.
+        is_files: Whether it reads files.
+        reads: At how many places the query reads it.
+        options: Its options without secrets, to be shown.
     """
 
     place: str
     digests: tuple[str, ...]
+    is_files: bool
+    reads: int = 1
+    options: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, place: str, *, options: Mapping[str, str | None], is_files: bool) -> Self:
+    def of(
+        cls, place: str, *, options: Mapping[str, str | None], is_files: bool, reads: int = 1
+    ) -> Self:
         """Take the traits of a stream with these options, whose keys are in lower case."""
-        given = {
-            _plain(key): value
+        plain = {
+            key.removeprefix("cloudfiles."): value
             for key, value in options.items()
             if value is not None and not is_secret(key)
         }
-        parts = [set(given), *([_FILES, _NAMES] if is_files else [])]
-        return cls(place, tuple(_digest({k: given[k] for k in given if k in p}) for p in parts))
-
-    @property
-    def is_files(self) -> bool:
-        return len(self.digests) > 1
+        given = {"pattern" if key in _PATTERNS else key: value for key, value in plain.items()}
+        parts = [set(given), *([_FILES, _NAMES] if is_files else [_TOPICS])]
+        return cls(
+            place,
+            tuple(_digest({k: given[k] for k in given if k in part}) for part in parts),
+            is_files,
+            reads,
+            {key: shown_value(key, value) for key, value in plain.items()},
+        )
 
 
 def names_in_checkpoint(
@@ -94,23 +109,61 @@ def _paired(
         for name in known.keys() - told.keys()
         if name in now and (len(now) == len(known) or name.startswith(f"{place} "))
     }
+    is_sure = True
     for level in range(max((len(traits.digests) for traits in told.values()), default=0)):
         ours, before = _by_digest(now, level, pairs), _by_digest(told, level, pairs.values())
         for digest in ours.keys() & before.keys():
             is_clear = len(ours[digest]) == 1 or not level
-            # Those that differ in secrets alone have read the same.
+            # Those that differ in secrets alone are taken to have read the same.
             if is_clear and len(ours[digest]) == len(before[digest]):
                 pairs |= zip(ours[digest], before[digest], strict=True)
+                is_sure = is_sure and not level
     new = sorted(now.keys() - pairs.keys())
     left = sorted(known.keys() - set(pairs.values()))
-    if not left or len(new) < len(left):
-        # What is no longer read is told of by who compares all sources.
+    is_files = any(traits.is_files for traits in now.values())
+    if new and is_files and not is_sure:
+        # The files that a changed read took may be those that a further one takes.
+        raise CheckpointSourceChangedError.from_unclear(place, now=_shown(now, new))
+    if len(new) < len(left):
+        if is_files:
+            # What would be noted of the others must not count when the read is back.
+            raise CheckpointSourceChangedError.from_removed(left, now=_shown(now, now))
+        # The one that is gone may be a table that is read by another path now.
         return pairs
-    # Of tables and topics, all streams are at the end once an update is over.
-    is_clear = len(left) == 1 or not any(now[name].is_files for name in new)
-    if len(new) > len(left) or not is_clear:
-        raise CheckpointSourceChangedError.from_unclear(place, now=new)
-    return pairs | dict(zip(new, left, strict=True))
+    if left:
+        if len(new) > 1:
+            raise CheckpointSourceChangedError.from_unclear(place, now=_shown(now, new))
+        pairs |= zip(new, left, strict=True)
+    elif new and any(_has_fewer_reads(now[name], told.get(pairs[name])) for name in pairs):
+        raise CheckpointSourceChangedError.from_parted(place, now=_shown(now, new))
+    return pairs
+
+
+def _has_fewer_reads(traits: StreamTraits, before: StreamTraits | None) -> bool:
+    return before is not None and traits.reads < before.reads
+
+
+def _shown(streams: Mapping[str, StreamTraits], names: Iterable[str]) -> list[str]:
+    """Some of the streams of one place, by the options that tell them apart."""
+    values: dict[str, set[str | None]] = {
+        key: {traits.options.get(key) for traits in streams.values()}
+        for traits in streams.values()
+        for key in traits.options
+    }
+    return [
+        _with_options(
+            streams[name],
+            {k: v for k, v in sorted(streams[name].options.items()) if len(values[k]) > 1},
+        )
+        for name in names
+    ]
+
+
+def _with_options(stream: StreamTraits, options: Mapping[str, str]) -> str:
+    if not options:
+        return stream.place
+    given = ", ".join(f"{key} => '{_cut(value)}'" for key, value in options.items())
+    return f"{stream.place} ({given})"
 
 
 def _by_digest(
@@ -138,9 +191,8 @@ def _numbered(name: str) -> Iterator[str]:
         number += 1
 
 
-def _plain(key: str) -> str:
-    key = key.removeprefix("cloudfiles.")
-    return "pattern" if key in _PATTERNS else key
+def _cut(value: str) -> str:
+    return value if len(value) <= _SHOWN_SIGNS else f"{value[: _SHOWN_SIGNS - 3]}..."
 
 
 def _digest(values: Mapping[str, str]) -> str:

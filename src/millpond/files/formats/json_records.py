@@ -17,9 +17,10 @@ from millpond.files.formats.json_found import Found
 from millpond.files.formats.json_lenient import MAX_DEPTH, depth_of
 from millpond.files.formats.json_options import JsonOptions
 from millpond.files.formats.json_rewriting import (
+    MAX_LINE_BYTES,
     MAX_RECORD_BYTES,
+    OWN_KEYS,
     REST_KEY,
-    TEXT_KEY,
     Place,
     Rewriting,
 )
@@ -49,10 +50,11 @@ _AWKWARD = r"\.[0-9]+0[^0-9.]|[0-9][eE][0-9+-]|[0-9.]{16}|[^0-9]0\.0000|-0[^.]"
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and how DuckDB reads its records."""
+    """A file, and how DuckDB reads its records, of which none has more than `max_bytes`."""
 
     file: LocalFile
     layout: str = LINES
+    max_bytes: int = MAX_RECORD_BYTES
 
 
 @dataclass
@@ -101,9 +103,10 @@ def _reader(sources: Sequence[Source], layout: str) -> str:
     paths = paths_sql(source.file.path for source in sources)
     # Only lines can be told from one another where one is broken.
     skips = ", ignore_errors = true" if layout == LINES else ""
+    max_bytes = max(source.max_bytes for source in sources)
     return (
         f"read_json_objects({paths}, format = {literal(layout)}, compression = 'none', "
-        f"maximum_object_size = {MAX_RECORD_BYTES}{skips})"
+        f"maximum_object_size = {max_bytes}{skips})"
     )
 
 
@@ -127,36 +130,40 @@ def find_records(
     connection: DuckDBPyConnection,
     folder: Path,
     keeps_text: bool = False,
+    has_own_keys: bool = False,
 ) -> Records:
     """Look through all records of some files; write files anew whose records need it.
 
     Args:
         keeps_text: Whether the texts of records are needed as they are in the files.
+        has_own_keys: Whether the files were written by millpond, and `REST_KEY` is its own.
 
     Raises:
         FileUnreadableError: A file can't be read.
         MalformedRecordError: A record can't be read, and the mode is FAILFAST.
     """
     sources = [Source(file, _layout(file, options)) for file in files]
-    survey = _Survey(connection)
+    survey = _Survey(connection, has_own_keys=has_own_keys)
     if options.line_separator in _LINE_ENDS:
         unfit = survey.unfit(sources)
     else:
         unfit = set(range(len(files)))
-    rewriting = Rewriting(options, mode, keeps_text)
+    rewriting = Rewriting(options, mode, keeps_text, has_own_keys)
     if unfit:
         for index in sorted(unfit):
             target = folder / f"{uuid.uuid4().hex}.json"
-            rewriting.write(files[index], target)
-            sources[index] = Source(replace(files[index], path=target))
-        survey = _Survey(connection)
+            longest = rewriting.write(files[index], target)
+            sources[index] = Source(
+                replace(files[index], path=target),
+                max_bytes=min(max(longest, MAX_RECORD_BYTES), MAX_LINE_BYTES),
+            )
+        survey = _Survey(connection, has_own_keys=True)
         survey.all(sources)
-    survey.found.fields.pop(TEXT_KEY, None)
     return Records(
         sources,
         survey.found,
         has_extreme_numbers=survey.has_extreme_numbers,
-        has_rest=survey.found.fields.pop(REST_KEY, None) is not None,
+        has_rest=survey.has_rest,
         words=frozenset(rewriting.words),
     )
 
@@ -172,10 +179,12 @@ def _layout(file: LocalFile, options: JsonOptions) -> str:
 class _Survey:
     """What the records of files hold, by one query for all of them where that can be."""
 
-    def __init__(self, connection: DuckDBPyConnection) -> None:
+    def __init__(self, connection: DuckDBPyConnection, *, has_own_keys: bool) -> None:
         self._connection = connection
+        self._has_own_keys = has_own_keys
         self.found = Found()
         self.has_extreme_numbers = False
+        self.has_rest = False
 
     def unfit(self, sources: Sequence[Source]) -> set[int]:
         """Take in what files hold; returns those that DuckDB does not read as Spark does."""
@@ -253,5 +262,9 @@ class _Survey:
             return False
         if not isinstance(parsed, dict) or keys > len(parsed) or depth_of(parsed) > MAX_DEPTH:
             return False
-        self.found.add(parsed)
+        own = OWN_KEYS & parsed.keys()
+        if own and not self._has_own_keys:
+            return False
+        self.has_rest |= REST_KEY in own
+        self.found.add({key: inner for key, inner in parsed.items() if key not in own})
         return True

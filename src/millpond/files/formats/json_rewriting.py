@@ -32,8 +32,13 @@ MAX_RECORD_BYTES = 16 << 20
 MAX_VALUE_BYTES = 64 << 20
 # What could not be read of a record, as an object.
 REST_KEY = "__millpond_rescued"
-# The text of a record as it is in its file.
+# The text of a record: as it is in its file, but of one in an array as it is written anew.
 TEXT_KEY = "__millpond_text"
+# Where a file has such keys itself, they are among what is under `REST_KEY`.
+OWN_KEYS = frozenset({REST_KEY, TEXT_KEY})
+# Escapes are longer than what they stand for, and a record may have its text beside its values.
+# DuckDB keeps buffers of twice this length for each thread.
+MAX_LINE_BYTES = 4 * MAX_RECORD_BYTES
 
 # The keys of objects, one within the other, and `None` for the items of an array.
 Place = tuple[str | None, ...]
@@ -47,26 +52,33 @@ class Rewriting:
     """How files are written anew.
 
     Attributes:
-        keeps_text: Whether a record that is not written as it is has its own text, too.
+        keeps_text: Whether a record that is not written as it is has its text, too, if there is
+            room for it.
+        has_own_keys: Whether the files were written by millpond, and `OWN_KEYS` are its own.
         words: The places where `Word`s were; `None` stands for the items of an array.
     """
 
     options: JsonOptions
     mode: ParseMode
     keeps_text: bool = False
+    has_own_keys: bool = False
     words: set[Place] = field(default_factory=set)
 
-    def write(self, file: LocalFile, target: Path) -> None:
-        """Write the records of a file, one a line.
+    def write(self, file: LocalFile, target: Path) -> int:
+        """Write the records of a file, one a line; returns the length of the longest, in bytes.
 
         Raises:
             FileUnreadableError: A record is too long.
             MalformedRecordError: A record can't be read, and the mode is FAILFAST.
         """
-        with file.path.open("rb") as source, target.open("w", encoding="utf-8") as output:
+        longest = 0
+        with file.path.open("rb") as source, target.open("wb") as output:
             for number, raw in enumerate(self._texts(source, file), start=1):
                 for line in self._lines(raw, number, file):
-                    output.write(line + "\n")
+                    content = f"{line}\n".encode()
+                    output.write(content)
+                    longest = max(longest, len(content))
+        return longest
 
     def _texts(self, source: IO[bytes], file: LocalFile) -> Iterator[bytes]:
         if not self.options.multi_line:
@@ -88,6 +100,7 @@ class Rewriting:
             reason = str(error)
         else:
             is_plain = record.is_standard and not is_damaged and records == [record.value]
+            is_plain = is_plain and (self.has_own_keys or OWN_KEYS.isdisjoint(record.value))
             # An escape may be half of a character, which DuckDB refuses.
             if is_plain and r"\ud" not in text.lower():
                 yield _one_line(text)
@@ -95,29 +108,35 @@ class Rewriting:
             for value in records:
                 if record.has_words:
                     self.words.update(_places_of_words(value))
-                line = _record_line(value, record, raw, is_damaged=is_damaged)
-                # Of several in an array, each is its own.
-                own = (
-                    _shown(raw).strip("\ufeff \t\r\n")
-                    if len(records) == 1
-                    else written(value, record)
-                )
-                yield _with_member(line, TEXT_KEY, json.dumps(own)) if self.keeps_text else line
+                line = self._record_line(value, record, raw, is_damaged=is_damaged)
+                yield self._with_text(line, value, record, raw) if self.keeps_text else line
             return
         if self.mode is ParseMode.FAIL_FAST:
             raise MalformedRecordError.in_file(file.uri, record=number, text=text, reason=reason)
         if self.mode is ParseMode.PERMISSIVE:
             yield json.dumps({REST_KEY: {CORRUPT_RECORD: _shown(raw)}})
 
+    def _record_line(
+        self, value: dict[str, Any], record: Record, raw: bytes, *, is_damaged: bool
+    ) -> str:
+        moved = frozenset() if self.has_own_keys else OWN_KEYS & value.keys()
+        line = written({key: value[key] for key in value if key not in moved}, record)
+        rest = {key: inner for key, inner in record.repeated.items() if key in value}
+        rest |= {key: value[key] for key in moved if value[key] is not None}
+        members = written(rest, record)
+        if is_damaged or record.is_damaged:
+            damaged = written({CORRUPT_RECORD: _shown(raw)}, Record(None))
+            members = f"{members[:-1]}{',' if rest else ''}{damaged[1:]}"
+        return line if members == "{}" else _with_member(line, REST_KEY, members)
 
-def _record_line(value: dict[str, Any], record: Record, raw: bytes, *, is_damaged: bool) -> str:
-    line = written(value, record)
-    rest = {key: inner for key, inner in record.repeated.items() if key in value}
-    members = written(rest, record)
-    if is_damaged or record.is_damaged:
-        damaged = written({CORRUPT_RECORD: _shown(raw)}, Record(None))
-        members = f"{members[:-1]}{',' if rest else ''}{damaged[1:]}"
-    return line if members == "{}" else _with_member(line, REST_KEY, members)
+    def _with_text(self, line: str, value: dict[str, Any], record: Record, raw: bytes) -> str:
+        """The line of a record with its text, too, unless that makes it too long."""
+        if isinstance(record.value, list):
+            text = written(value, record)
+        else:
+            text = _shown(raw).strip("\ufeff \t\r\n")
+        longer = _with_member(line, TEXT_KEY, json.dumps(text, ensure_ascii=False))
+        return longer if len(longer.encode()) < MAX_LINE_BYTES else line
 
 
 def _with_member(line: str, key: str, value: str) -> str:

@@ -163,7 +163,7 @@ class JsonSelect:
         return untagged(text) if self._is_tagged else text
 
     def _own_text(self) -> str:
-        """The text of a record as it is in its file."""
+        """The text of a record: that which was kept of it, else how DuckDB has it."""
         own = f"json_extract_string(json, {pointer(TEXT_KEY)})"
         return f"coalesce({own}, CAST({self._raw('json')} AS VARCHAR))"
 

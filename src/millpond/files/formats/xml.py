@@ -19,7 +19,7 @@ from millpond.files.formats.base import LocalFile, Selection
 from millpond.files.formats.json import STOPPING
 from millpond.files.formats.json_options import JsonOptions, json_options
 from millpond.files.formats.json_records import find_records
-from millpond.files.formats.json_rewriting import REST_KEY
+from millpond.files.formats.json_rewriting import OWN_KEYS, REST_KEY
 from millpond.files.formats.json_select import JsonSelect
 from millpond.files.formats.merged_types import merge_structs
 from millpond.files.formats.rescue import CORRUPT_RECORD
@@ -72,7 +72,12 @@ class XmlFormat:
         written = [replace(file, path=rewriting.write(file, folder)) for file in files]
         given = replace(json_options(options.format_options), multi_line=False, line_separator=None)
         records = find_records(
-            written, JsonOptions(), options.mode, connection=connection, folder=folder
+            written,
+            JsonOptions(),
+            options.mode,
+            connection=connection,
+            folder=folder,
+            has_own_keys=True,
         )
         select = JsonSelect(
             records, columns, given, options, connection, text_key=rewriting.given.value_tag
@@ -142,9 +147,12 @@ class _Rewriting:
         except ValueError as error:
             reason = str(error) if row.is_closed else "the file ends within it"
         else:
+            others = {name: values.pop(name) for name in OWN_KEYS & values.keys()}
             self._found.add(values)
             if shown != row.text:
-                values[REST_KEY] = {CORRUPT_RECORD: shown}
+                others[CORRUPT_RECORD] = shown
+            if others:
+                values[REST_KEY] = others
             return json.dumps(values)
         if self._options.mode is ParseMode.FAIL_FAST:
             raise MalformedRecordError.in_file(file.uri, record=number, text=shown, reason=reason)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 
 from millpond.errors import MillpondError
 from millpond.files.locations import behind_links
@@ -10,6 +11,9 @@ from millpond.graph import Graph
 from millpond.graph.files import FileRead
 from millpond.streaming import StreamSource
 from millpond.streaming.file_source import FileSource
+
+# URIs of the files that a stream has yet to read, behind all links.
+Unread = Callable[[], set[str]]
 
 
 class FileSources:
@@ -27,35 +31,29 @@ class FileSources:
         Yields:
             Flows whose files can't be, and why.
         """
-        cleaning = [
-            (flow, source)
-            for flow, sources in self._of.items()
-            for source in sources
-            if source.cleans
-        ]
-        if not cleaning:
-            return
-        try:
-            needed = list(self._needed(graph))
-        except MillpondError as error:
-            # Who can't tell what is there can't tell what nobody needs.
-            yield from ((flow, error) for flow, _ in cleaning)
-            return
-        for flow, source in cleaning:
-            others = (uris for reader, uris in needed if reader is not source)
-            try:
-                source.clean(set[str]().union(*others))
-            except MillpondError as error:
-                yield flow, error
+        readers = list(self._readers(graph))
+        for flow, sources in self._of.items():
+            for source in sources:
+                if source.cleans:
+                    others = [unread for reader, unread in readers if reader is not source]
+                    try:
+                        # Where one can't tell what it has yet to read, nothing is removed.
+                        source.clean({uri for unread in others for uri in unread()})
+                    except MillpondError as error:
+                        yield flow, error
 
-    def _needed(self, graph: Graph) -> Iterator[tuple[FileSource | None, set[str]]]:
-        """Each stream of files of the pipeline, with what it has yet to read, behind all links."""
+    def _readers(self, graph: Graph) -> Iterator[tuple[FileSource | None, Unread]]:
+        """The streams of files of the pipeline, and what tells what each has yet to read."""
         for dataset in graph.tables():
             for flow in dataset.flows:
                 if flow.name in self._of:
                     for source in self._of[flow.name]:
-                        yield source, set(map(behind_links, source.unread()))
+                        yield source, cache(partial(_behind_links, source.unread))
                     continue
                 for stream in flow.streams:
                     if isinstance(stream.external, FileRead):
-                        yield None, set(map(behind_links, stream.external.uris()))
+                        yield None, cache(partial(_behind_links, stream.external.uris))
+
+
+def _behind_links(uris: Callable[[], set[str]]) -> set[str]:
+    return set(map(behind_links, uris()))

@@ -255,8 +255,10 @@ def _names(flow: ResolvedFlow, checkpoint: Checkpoint) -> Mapping[str, str]:
     if not flow.streams or flow.flow.once:
         return {}
     streams = {stream.source: stream.traits for stream in flow.streams}
-    names = names_in_checkpoint(streams, checkpoint.streams())
-    checkpoint.note_streams({names[name]: traits for name, traits in streams.items()})
+    known = checkpoint.streams()
+    names = names_in_checkpoint(streams, known)
+    noted = {names[name]: traits for name, traits in streams.items()}
+    checkpoint.note_streams(noted, known=known)
     return names
 
 
