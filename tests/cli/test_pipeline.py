@@ -258,7 +258,7 @@ def test_rows_that_are_kept_without_meeting_an_expectation_are_warned_of(tmp_pat
     told = call("run", cwd=make_project(tmp_path, tables_sql=view))
     assert told.returncode == 0
     assert "3 inserted" in told.stdout
-    assert told.stderr == "warning: Flow m kept 2 rows that do not meet the expectation 'big'.\n"
+    assert told.stderr == "warning: Flow m read 2 rows that do not meet the expectation 'big'.\n"
 
 
 def test_dry_run_reports_every_problem_with_its_place(tmp_path):

@@ -113,7 +113,7 @@ def test_rows_that_are_kept_without_meeting_an_expectation_are_warned_of_by_its_
             story.flow("orders", FlowStatus.RUNNING, rows_read=9, failed_records=counts),
         )
     assert view.warnings() == [
-        "Flow orders kept 3 rows that do not meet the expectation 'has a status'."
+        "Flow orders read 3 rows that do not meet the expectation 'has a status'."
     ]
 
 

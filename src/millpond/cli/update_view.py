@@ -66,7 +66,7 @@ class FlowView:
     """One flow as it stands. `name` is what people see.
 
     Attributes:
-        unmet: Rows that do not meet an expectation and are kept, by its name.
+        unmet: Rows that do not meet an expectation that only counts them, by its name.
     """
 
     name: str
@@ -99,7 +99,7 @@ class UpdateView:
         self.started: datetime | None = None
         self.ended: datetime | None = None
         self.flows: dict[str, FlowView] = {}
-        # By dataset, the names of those of its expectations whose rows are kept.
+        # By dataset, the names of those of its expectations that only count rows.
         self._kept: dict[str | None, frozenset[str]] = {}
 
     def apply(self, event: Event) -> FlowView | None:
@@ -143,9 +143,9 @@ class UpdateView:
         return 0.0 if self.started is None or end is None else (end - self.started).total_seconds()
 
     def warnings(self) -> list[str]:
-        """A sentence for each expectation that rows do not meet which are kept all the same."""
+        """A sentence for each expectation that does no more than count, and that rows do not meet."""
         return [
-            f"Flow {flow.name} kept {plural(number, 'row')} that "
+            f"Flow {flow.name} read {plural(number, 'row')} that "
             f"{'does' if number == 1 else 'do'} not meet the expectation {name!r}."
             for flow in self.flows.values()
             for name, number in flow.unmet.items()
