@@ -1,11 +1,13 @@
 """Which files a read takes: the folders, globs, names and times that count."""
 
+import errno
 import os
 import re
 import shutil
 import sys
 import tempfile
 import threading
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -506,6 +508,31 @@ def test_files_that_are_known_are_shown_as_they_were_if_they_are_still_there(tmp
         known[f"file:{tmp_path}/a=1/below.csv"],
         known[f"file:{tmp_path}/rewritten.csv"],
     ]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_file_is_moved_whole_to_another_device_or_not_at_all(tmp_path, monkeypatch, dies):
+    def rename(path, target, before=Path.rename):
+        if path.parent != Path(target).parent:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return before(path, target)
+
+    def copy(source, target, **_more):
+        if dies:
+            Path(target).write_text(Path(source).read_text()[:1])
+            raise KeyboardInterrupt
+        return copy2(source, target)
+
+    copy2 = shutil.copy2
+    monkeypatch.setattr(Path, "rename", rename)
+    monkeypatch.setattr(shutil, "copy2", copy)
+    write(tmp_path, "in/a.csv")
+    uri = f"file:{tmp_path}/in/a.csv"
+    with pytest.raises(KeyboardInterrupt) if dies else nullcontext():
+        move(uri, f"{tmp_path}/done")
+    moved = [path for path in (tmp_path / "done").rglob("*") if path.is_file()]
+    assert [path.read_text() for path in moved] == ([] if dies else ["1\n"])
+    assert (tmp_path / "in/a.csv").exists() == dies
 
 
 def test_files_that_come_and_go_while_they_are_listed_do_no_harm(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from millpond.events import UpdateState
+from millpond.runner import read_events
 
 
 def completed(result) -> bool:
@@ -117,3 +118,16 @@ def test_what_another_program_notes_about_columns_stays_with_its_table(folder):
         assert folder.rows(name) == [(1, 1)]
         fields = json.loads(DeltaTable(folder.table(name)).schema().to_json())["fields"]
         assert fields[1]["metadata"] == {"comment": "counted"}
+
+
+def test_what_reads_a_table_that_can_not_be_changed_is_skipped_for_its_sake(folder):
+    text = "CREATE STREAMING TABLE u AS SELECT k, {} AS v FROM STREAM(landing);"
+    view = "CREATE MATERIALIZED VIEW m AS SELECT k FROM u;"
+    folder.write("p.sql", text.format("v") + view)
+    folder.feed("landing", [{"k": 1, "v": 1}])
+    assert completed(folder.run())
+    folder.write("p.sql", text.format("CAST(v AS STRING)") + view)
+    assert folder.run().state is UpdateState.FAILED
+    messages = [event.message for event in read_events(folder.project())]
+    skipped = [message for message in messages if "skipped" in message]
+    assert skipped == ["Flow main.sales.m was skipped: main.sales.u, which it reads, failed."]

@@ -143,7 +143,7 @@ class UpdateView:
         return 0.0 if self.started is None or end is None else (end - self.started).total_seconds()
 
     def warnings(self) -> list[str]:
-        """A sentence for each expectation that does no more than count, and that rows do not meet."""
+        """A sentence for each expectation that only counts rows, where some do not meet it."""
         return [
             f"Flow {flow.name} read {plural(number, 'row')} that "
             f"{'does' if number == 1 else 'do'} not meet the expectation {name!r}."

@@ -282,11 +282,32 @@ class LocalFiles:
         source, target = Path(parse_uri(uri).path), Path(parse_uri(to).path)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(source, target)
+            _move(source, target)
         except FileNotFoundError:
             return
         except OSError as error:
             raise _unreachable(str(source), f"moved to {target}", error) from error
+
+
+def _move(source: Path, target: Path) -> None:
+    """Give a file another name, on another device too; who dies at it leaves no part of it there.
+
+    Raises:
+        OSError: It can't be done.
+    """
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        part = target.with_name(f".{uuid.uuid4().hex}.tmp")
+        try:
+            shutil.copy2(source, part, follow_symlinks=False)
+            part.rename(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        source.unlink(missing_ok=True)
 
 
 def _walk(

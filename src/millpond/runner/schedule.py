@@ -38,7 +38,7 @@ class Outcomes(Protocol):
 
     def failed(self, task: Task, error: BaseException) -> None: ...
 
-    def skipped(self, task: Task, upstream: ResolvedDataset) -> None: ...
+    def skipped(self, task: Task, upstream: Key) -> None: ...
 
     def stopped(self, task: Task) -> None: ...
 
@@ -76,7 +76,6 @@ class Schedule:
         self._running: list[Task] = []
         self._threads: list[threading.Thread] = []
         self._ended: queue.SimpleQueue[tuple[Task, BaseException | None]] = queue.SimpleQueue()
-        self._tables = {task.dataset.key: task.dataset for task in tasks}
         self._run_flow = run
         self._outcomes = outcomes
         self._failed = failed
@@ -115,7 +114,7 @@ class Schedule:
             if broken is not None:
                 self._waiting.remove(task)
                 self._failed.add(task.dataset.key)
-                self._outcomes.skipped(task, self._tables.get(broken, task.dataset))
+                self._outcomes.skipped(task, broken)
 
     def _start(self) -> None:
         unfinished = {task.dataset.key for task in (*self._waiting, *self._running)}

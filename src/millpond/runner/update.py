@@ -149,6 +149,7 @@ class _Update:
     results: dict[str, FlowResult] = field(default_factory=dict)
     checkpoints: dict[Key, Mapping[str, str]] = field(default_factory=dict)
     failed_tables: set[Key] = field(default_factory=set)
+    names: dict[Key, TableName] = field(default_factory=dict)
 
     def run(
         self, *, refresh: Sequence[str], full_refresh: Sequence[str], full_refresh_all: bool
@@ -250,6 +251,7 @@ class _Update:
 
     def _run_flows(self, pipeline: ResolvedPipeline, runtime: Runtime) -> None:
         self.recorder.update_progress(UpdateState.RUNNING)
+        self.names.update((table.key, table.name) for table in pipeline.graph.tables())
         tasks = [
             Task(flow, dataset)
             for dataset in pipeline.graph.tables()
@@ -321,8 +323,9 @@ class _Update:
     def failed(self, task: Task, error: BaseException) -> None:
         self._end(task, FlowStatus.FAILED, error=error)
 
-    def skipped(self, task: Task, upstream: ResolvedDataset) -> None:
-        self._end(task, FlowStatus.SKIPPED, reason=f"{upstream.name}, which it reads, failed")
+    def skipped(self, task: Task, upstream: Key) -> None:
+        name = self.names[upstream]
+        self._end(task, FlowStatus.SKIPPED, reason=f"{name}, which it reads, failed")
 
     def stopped(self, task: Task) -> None:
         self._end(task, FlowStatus.STOPPED)

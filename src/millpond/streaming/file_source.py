@@ -291,6 +291,8 @@ class FileSource:
     def unread(self) -> set[str]:
         """URIs of the files there are now that are not read, or all if the flow did not end well.
 
+        All, too, where a file that is gone takes its rows with it.
+
         Raises:
             MillpondError: They can't be listed.
         """
@@ -298,7 +300,8 @@ class FileSource:
         known = self._read_once(seen)
         first = not (self._is_finished and self._last)
         there = self._access.list(first=first, unlisted={}, known=known)
-        return {file.uri for file in there if self._is_new(file, seen)}
+        keeps = self._access.follows_removals
+        return {file.uri for file in there if keeps or self._is_new(file, seen)}
 
     def _new_files(self, number: int) -> list[ListedFile]:
         """What there is beyond what the entries up to one have read, in order."""
