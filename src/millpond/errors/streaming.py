@@ -227,6 +227,24 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_removed_read(cls, place: str, *, removed: Iterable[str], now: Iterable[str]) -> Self:
+        """Build the error.
+
+        Args:
+            place: What the flow still reads, but in fewer ways.
+            removed: Names of those ways that are gone, as far as they tell something.
+            now: Those that there are, with their options.
+        """
+        names = ", ".join(sorted(removed))
+        gone = f" ({names})" if names else ""
+        return cls(
+            f"The flow no longer reads {place} in one of the ways in which it has read it so far"
+            f"{gone}; what it reads now is {', '.join(sorted(now))}.",
+            hint=f"read it with its former options again, too, run {FULL_REFRESH}, or feed the "
+            "table from a new flow under another name",
+        )
+
+    @classmethod
     def from_unclear(cls, place: str, *, now: Iterable[str]) -> Self:
         """Build the error.
 

@@ -22,6 +22,7 @@ _NAMES = frozenset({"format", "pattern"})
 _FILES = _NAMES | {"recursivefilelookup", "modifiedafter", "modifiedbefore"}
 # Options that say which topics a read takes, and of which cluster.
 _TOPICS = frozenset({"kafka.bootstrap.servers", "subscribe", "subscribepattern", "assign"})
+_COLUMNS = frozenset({"format", "schema"})
 _SHOWN_SIGNS = 60
 
 
@@ -127,7 +128,10 @@ def _paired(
     if len(new) < len(left):
         if is_files:
             # What would be noted of the others must not count when the read is back.
-            raise CheckpointSourceChangedError.from_removed(left, now=_shown(now, now))
+            patterns = (name for name in left if name.startswith(f"{place} "))
+            raise CheckpointSourceChangedError.from_removed_read(
+                place, removed=patterns, now=_shown(now, now, are_all=True)
+            )
         # The one that is gone may be a table that is read by another path now.
         return pairs
     if left:
@@ -143,8 +147,10 @@ def _has_fewer_reads(traits: StreamTraits, before: StreamTraits | None) -> bool:
     return before is not None and traits.reads < before.reads
 
 
-def _shown(streams: Mapping[str, StreamTraits], names: Iterable[str]) -> list[str]:
-    """Some of the streams of one place, by the options that tell them apart."""
+def _shown(
+    streams: Mapping[str, StreamTraits], names: Iterable[str], *, are_all: bool = False
+) -> list[str]:
+    """Some of the streams of one place, by all their options, or by those that tell them apart."""
     values: dict[str, set[str | None]] = {
         key: {traits.options.get(key) for traits in streams.values()}
         for traits in streams.values()
@@ -153,7 +159,11 @@ def _shown(streams: Mapping[str, StreamTraits], names: Iterable[str]) -> list[st
     return [
         _with_options(
             streams[name],
-            {k: v for k, v in sorted(streams[name].options.items()) if len(values[k]) > 1},
+            {
+                key: value
+                for key, value in sorted(streams[name].options.items())
+                if len(values[key]) > 1 or (are_all and key not in _COLUMNS)
+            },
         )
         for name in names
     ]
