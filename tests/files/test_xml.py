@@ -99,6 +99,16 @@ class TestValues:
         assert answer.new_columns == "_k:bigint,b:struct<c:bigint>"
         assert answer.rescued == [{"_k": "1", "b": {"c": "2"}}]
 
+    @pytest.mark.parametrize("name", ["__millpond_text", "__millpond_rescued"])
+    def test_elements_with_names_that_millpond_uses_itself_are_rescued(self, write, name):
+        path = write(f"<r><x>a</x><{name}>mine</{name}></r><r><x>b</x></r>".encode())
+        answer = read(path, "x BIGINT, _corrupt_record VARCHAR", rescues=False)
+        shown = [row["_corrupt_record"] for row in answer.rows]
+        assert [text.startswith('{"x"') for text in shown] == [True, True]
+        answer = read(path, "x VARCHAR")
+        assert answer.rescued == [{name: "mine"}, None]
+        assert (answer.new_columns, read(path).schema) == ("", "x:string")
+
     def test_several_files_are_read_together(self, write):
         paths = [write("<r><a>1</a></r>", "1.xml"), write("<r><a>2.5</a></r>", "2.xml")]
         answer = read(paths)

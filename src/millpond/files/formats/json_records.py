@@ -17,7 +17,6 @@ from millpond.files.formats.json_found import Found
 from millpond.files.formats.json_lenient import MAX_DEPTH, depth_of
 from millpond.files.formats.json_options import JsonOptions
 from millpond.files.formats.json_rewriting import (
-    MAX_LINE_BYTES,
     MAX_RECORD_BYTES,
     OWN_KEYS,
     REST_KEY,
@@ -50,11 +49,10 @@ _AWKWARD = r"\.[0-9]+0[^0-9.]|[0-9][eE][0-9+-]|[0-9.]{16}|[^0-9]0\.0000|-0[^.]"
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and how DuckDB reads its records, of which none has more than `max_bytes`."""
+    """A file, and how DuckDB reads its records."""
 
     file: LocalFile
     layout: str = LINES
-    max_bytes: int = MAX_RECORD_BYTES
 
 
 @dataclass
@@ -103,10 +101,9 @@ def _reader(sources: Sequence[Source], layout: str) -> str:
     paths = paths_sql(source.file.path for source in sources)
     # Only lines can be told from one another where one is broken.
     skips = ", ignore_errors = true" if layout == LINES else ""
-    max_bytes = max(source.max_bytes for source in sources)
     return (
         f"read_json_objects({paths}, format = {literal(layout)}, compression = 'none', "
-        f"maximum_object_size = {max_bytes}{skips})"
+        f"maximum_object_size = {MAX_RECORD_BYTES}{skips})"
     )
 
 
@@ -135,7 +132,8 @@ def find_records(
     """Look through all records of some files; write files anew whose records need it.
 
     Args:
-        keeps_text: Whether the texts of records are needed as they are in the files.
+        keeps_text: Whether the texts of records are needed as they are in the files, unless they
+            are long.
         has_own_keys: Whether the files were written by millpond, and `REST_KEY` is its own.
 
     Raises:
@@ -152,11 +150,8 @@ def find_records(
     if unfit:
         for index in sorted(unfit):
             target = folder / f"{uuid.uuid4().hex}.json"
-            longest = rewriting.write(files[index], target)
-            sources[index] = Source(
-                replace(files[index], path=target),
-                max_bytes=min(max(longest, MAX_RECORD_BYTES), MAX_LINE_BYTES),
-            )
+            rewriting.write(files[index], target)
+            sources[index] = Source(replace(files[index], path=target))
         survey = _Survey(connection, has_own_keys=True)
         survey.all(sources)
     return Records(

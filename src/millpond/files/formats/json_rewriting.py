@@ -28,6 +28,8 @@ from millpond.files.options import ParseMode
 
 # A record can't be longer; DuckDB needs several times its length.
 MAX_RECORD_BYTES = 16 << 20
+# A longer text is not kept beside the record: DuckDB would need many times its length.
+MAX_TEXT_CHARACTERS = 1 << 20
 # A file that is one value is read whole, and only where DuckDB could not read it.
 MAX_VALUE_BYTES = 64 << 20
 # What could not be read of a record, as an object.
@@ -36,9 +38,6 @@ REST_KEY = "__millpond_rescued"
 TEXT_KEY = "__millpond_text"
 # Where a file has such keys itself, they are among what is under `REST_KEY`.
 OWN_KEYS = frozenset({REST_KEY, TEXT_KEY})
-# Escapes are longer than what they stand for, and a record may have its text beside its values.
-# DuckDB keeps buffers of twice this length for each thread.
-MAX_LINE_BYTES = 4 * MAX_RECORD_BYTES
 
 # The keys of objects, one within the other, and `None` for the items of an array.
 Place = tuple[str | None, ...]
@@ -52,8 +51,8 @@ class Rewriting:
     """How files are written anew.
 
     Attributes:
-        keeps_text: Whether a record that is not written as it is has its text, too, if there is
-            room for it.
+        keeps_text: Whether a record that is not written as it is has its text, too, unless that
+            is long.
         has_own_keys: Whether the files were written by millpond, and `OWN_KEYS` are its own.
         words: The places where `Word`s were; `None` stands for the items of an array.
     """
@@ -64,21 +63,17 @@ class Rewriting:
     has_own_keys: bool = False
     words: set[Place] = field(default_factory=set)
 
-    def write(self, file: LocalFile, target: Path) -> int:
-        """Write the records of a file, one a line; returns the length of the longest, in bytes.
+    def write(self, file: LocalFile, target: Path) -> None:
+        """Write the records of a file, one a line.
 
         Raises:
             FileUnreadableError: A record is too long.
             MalformedRecordError: A record can't be read, and the mode is FAILFAST.
         """
-        longest = 0
-        with file.path.open("rb") as source, target.open("wb") as output:
+        with file.path.open("rb") as source, target.open("w", encoding="utf-8") as output:
             for number, raw in enumerate(self._texts(source, file), start=1):
                 for line in self._lines(raw, number, file):
-                    content = f"{line}\n".encode()
-                    output.write(content)
-                    longest = max(longest, len(content))
-        return longest
+                    output.write(line + "\n")
 
     def _texts(self, source: IO[bytes], file: LocalFile) -> Iterator[bytes]:
         if not self.options.multi_line:
@@ -130,13 +125,14 @@ class Rewriting:
         return line if members == "{}" else _with_member(line, REST_KEY, members)
 
     def _with_text(self, line: str, value: dict[str, Any], record: Record, raw: bytes) -> str:
-        """The line of a record with its text, too, unless that makes it too long."""
+        """The line of a record with its text, too, unless that is long."""
         if isinstance(record.value, list):
             text = written(value, record)
         else:
             text = _shown(raw).strip("\ufeff \t\r\n")
-        longer = _with_member(line, TEXT_KEY, json.dumps(text, ensure_ascii=False))
-        return longer if len(longer.encode()) < MAX_LINE_BYTES else line
+        if len(text) > MAX_TEXT_CHARACTERS:
+            return line
+        return _with_member(line, TEXT_KEY, json.dumps(text))
 
 
 def _with_member(line: str, key: str, value: str) -> str:

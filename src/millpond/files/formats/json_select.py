@@ -164,8 +164,8 @@ class JsonSelect:
 
     def _own_text(self) -> str:
         """The text of a record: that which was kept of it, else how DuckDB has it."""
-        own = f"json_extract_string(json, {pointer(TEXT_KEY)})"
-        return f"coalesce({own}, CAST({self._raw('json')} AS VARCHAR))"
+        kept = f"json_extract_string(json, {pointer(TEXT_KEY)})"
+        return f"coalesce({kept}, CAST({self._raw('json')} AS VARCHAR))"
 
     @cached_property
     def _misfits(self) -> list[str]:
