@@ -56,7 +56,7 @@ check: $(READY)  ## Linter, format, types, and that imports point one way.
 unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(READY) spark-ready  ## All tests.
 	@sh scripts/jars.sh kafka
-	$(BIN)/pytest -q -n 3 --dist worksteal
+	$(BIN)/pytest -q -n 2 --dist worksteal
 
 docs: $(READY)  ## Write the pages that are generated: error classes and the command line.
 	$(BIN)/python scripts/error_reference.py
