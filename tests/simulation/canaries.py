@@ -161,6 +161,6 @@ CANARIES: dict[Callable[[], Any], int] = {
     commits_overwrite: 0,
     batches_are_applied_again: 0,
     batches_are_planned_after_they_are_applied: 1,
-    state_is_written_after_the_commit: 4,
+    state_is_written_after_the_commit: 46,
     plans_of_the_dead_are_not_synced: 7,
 }
