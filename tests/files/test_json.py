@@ -520,6 +520,14 @@ class TestLeniency:
     def test_numbers_that_are_none_are_doubles(self, write, text, found):
         assert read("json", write(text)).schema == found
 
+    def test_of_a_damaged_array_only_the_records_that_are_damaged_are_shown(self, write):
+        good = b'{"a": 1, "b": "x"}'
+        content = b"[" + b",".join([good] * 2_000 + [b'{"a": 2, "b": "y\xff"}', good]) + b"]"
+        answer = read("json", write(content), "a BIGINT", multiLine="true", encoding="UTF-8")
+        assert [row["a"] for row in answer.rows] == [1] * 2_000 + [2, 1]
+        told = [rescued.get("_corrupt_record") for rescued in answer.rescued]
+        assert told == [None] * 2_000 + [r'{"a":2,"b":"y\\xff"}', None]
+
     def test_options_must_be_true_or_false(self, write):
         with pytest.raises(InvalidFormatOptionError, match="multiLine"):
             read("json", write("{}"), "a BIGINT", multiLine="yes")

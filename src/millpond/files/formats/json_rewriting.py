@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,7 +44,35 @@ OWN_KEYS = frozenset({REST_KEY, TEXT_KEY})
 Place = tuple[str | None, ...]
 
 _CHUNK_BYTES = 1 << 20
+# What stands in a line in the place of bytes that are no characters, and of half a character.
+_UNREADABLE = r"\ufffd"
+# Puts the bytes themselves there, as a string of JSON can hold them.
+_BYTES_IN_STRINGS = "millpond.bytes-in-json-strings"
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|\Z)")
+
+
+class _Told:
+    """Texts of records, from which bytes can be told that are no characters.
+
+    Args:
+        raw: What the records are in.
+        record: The same as it was read: a record, or an array of them.
+    """
+
+    def __init__(self, raw: bytes, record: Record, *, lenient: frozenset[str]) -> None:
+        self._raw = raw
+        self._is_array = isinstance(record.value, list)
+        self._lenient = lenient
+
+    def text(self, place: int) -> str:
+        """The text of the record at a place in its array, or of the only one."""
+        if not self._is_array:
+            return _shown(self._raw)
+        return written(self._array.value[place], self._array)
+
+    @cached_property
+    def _array(self) -> Record:
+        return read_record(self._raw.decode("utf-8", _BYTES_IN_STRINGS), self._lenient)
 
 
 @dataclass(frozen=True)
@@ -100,10 +129,11 @@ class Rewriting:
             if is_plain and r"\ud" not in text.lower():
                 yield _one_line(text)
                 return
-            for value in records:
+            told = _Told(raw, record, lenient=self.options.lenient)
+            for place, value in enumerate(records):
                 if record.has_words:
                     self.words.update(_places_of_words(value))
-                line = self._record_line(value, record, raw, is_damaged=is_damaged)
+                line = self._record_line(value, record, told, place, is_damaged=is_damaged)
                 yield self._with_text(line, value, record, raw) if self.keeps_text else line
             return
         if self.mode is ParseMode.FAIL_FAST:
@@ -112,15 +142,15 @@ class Rewriting:
             yield json.dumps({REST_KEY: {CORRUPT_RECORD: _shown(raw)}})
 
     def _record_line(
-        self, value: dict[str, Any], record: Record, raw: bytes, *, is_damaged: bool
+        self, value: dict[str, Any], record: Record, told: _Told, place: int, *, is_damaged: bool
     ) -> str:
         moved = frozenset() if self.has_own_keys else OWN_KEYS & value.keys()
         line = written({key: value[key] for key in value if key not in moved}, record)
         rest = {key: inner for key, inner in record.repeated.items() if key in value}
         rest |= {key: value[key] for key in moved if value[key] is not None}
         members = written(rest, record)
-        if is_damaged or record.is_damaged:
-            damaged = written({CORRUPT_RECORD: _shown(raw)}, Record(None))
+        if (is_damaged or record.is_damaged) and _UNREADABLE in line:
+            damaged = written({CORRUPT_RECORD: told.text(place)}, Record(None))
             members = f"{members[:-1]}{',' if rest else ''}{damaged[1:]}"
         return line if members == "{}" else _with_member(line, REST_KEY, members)
 
@@ -133,6 +163,15 @@ class Rewriting:
         if len(text) > MAX_TEXT_CHARACTERS:
             return line
         return _with_member(line, TEXT_KEY, json.dumps(text))
+
+
+def _bytes_in_strings(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    found = error.object[error.start : error.end]
+    return "".join(f"\\\\x{byte:02x}" for byte in found), error.end
+
+
+codecs.register_error(_BYTES_IN_STRINGS, _bytes_in_strings)
 
 
 def _with_member(line: str, key: str, value: str) -> str:
