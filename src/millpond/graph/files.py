@@ -28,7 +28,8 @@ from millpond.files.schema import (
 )
 from millpond.graph.external import Follower
 from millpond.streaming import StreamSource
-from millpond.streaming.file_source import FileAccess, FileSource
+from millpond.streaming.file_access import FileAccess
+from millpond.streaming.file_source import FileSource
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

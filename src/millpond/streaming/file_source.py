@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from millpond.delta import WrittenFile
 from millpond.engine.protocol import Input, ParquetInput
 from millpond.errors.file_reads import FilesNotReadError, NewColumnsError, refused_column
 from millpond.errors.streaming import CheckpointUnreadableError
-from millpond.files import FileOptions, ListedFile
-from millpond.files.columns import FileColumns, NewColumn
+from millpond.files import ListedFile
+from millpond.files.columns import NewColumn
 from millpond.files.listed_file import SECOND_NS, name_of
 from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files
 from millpond.files.stores import stat
 from millpond.profiling import phase
 from millpond.storage import Store
+from millpond.streaming.file_access import FileAccess
 from millpond.streaming.file_log import Entry, FileLog, SeenFiles, Unread
 from millpond.streaming.source import DataSize, Offset
 
@@ -37,50 +38,6 @@ _YOUNG_NS = 60 * 10**9
 _TRIES = 3
 # Sequences are timestamps, which count microseconds.
 _MICROSECOND_NS = 1000
-
-
-class Listing(Protocol):
-    """Lists the files there are now, in the order in which they are to be read."""
-
-    def __call__(
-        self, *, first: bool, unlisted: dict[str, str], known: Mapping[str, ListedFile]
-    ) -> Sequence[ListedFile]:
-        """List them.
-
-        Args:
-            first: Whether nothing was read yet.
-            unlisted: Takes the URIs of folders that can't be listed, with why.
-            known: What may be shown of files of these URIs, whatever they are by now.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class FileAccess:
-    """What a stream of files needs to know of them.
-
-    Attributes:
-        places: Where they lie, absolute and each spelled in one way.
-        columns_of: The columns for reading some files, which the names of their folders tell of.
-        list: Lists what there is now, in the order in which it is to be read.
-        follows_removals: Whether a file that is gone is told of.
-        names_are_keys: Whether files of one name are told of together.
-        root: What relative paths start from.
-        propose: Keeps columns that files have and the stream lacks, for the next update to take,
-            and tells which of them it will refuse, with why.
-        refused: Such columns that this update refused, with why.
-    """
-
-    options: FileOptions
-    places: tuple[str, ...]
-    columns: FileColumns
-    columns_of: Callable[[Sequence[ListedFile]], FileColumns]
-    list: Listing
-    root: Path
-    propose: Callable[[Sequence[NewColumn]], Mapping[NewColumn, str]]
-    refused: Mapping[NewColumn, str] = field(default_factory=dict)
-    follows_removals: bool = False
-    names_are_keys: bool = False
 
 
 @dataclass(frozen=True)
