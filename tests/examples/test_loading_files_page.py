@@ -37,7 +37,7 @@ RESULTS = {
 _PART = re.compile(
     r"^`(?P<file>[^`]+)`, of (?P<time>\d\d:\d\d):\n\n```\w+\n(?P<content>.*?)^```$"
     r"|^```(?P<language>sql|python)\n(?P<code>.*?)^```$"
-    r"|^```console\n\$ (?P<command>[^\n]*)\n(?P<output>.*?)^```$"
+    r'|^```console\n\$ (?P<command>(?:[^\n"]|"[^"]*")*)\n(?P<output>.*?)^```$'
     r"|^```\n(?P<message>.*?)^```$"
     r"|(?P<again>another `millpond run`)"
     r"|(?P<table>(?:^\|[^\n]*\|\n)+)",
