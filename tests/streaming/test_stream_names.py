@@ -43,8 +43,8 @@ def test_the_one_that_is_left_is_the_one_that_changed(change):
 def test_the_files_that_streams_take_tell_them_apart_where_other_options_changed():
     known = {name: files(pathglobfilter=name[-2:]) for name in ("/in o*", "/in r*")}
     now = {
-        "/in r*": files(**{"cloudfiles.filenamepattern": "r*"}, maxfilespertrigger="3"),
         "/in o*": files(pathglobfilter="o*", maxfilespertrigger="3"),
+        "/in r*": files(**{"cloudfiles.filenamepattern": "r*"}, maxfilespertrigger="3"),
     }
     assert names_in_checkpoint(now, known) == {name: name for name in now}
     with pytest.raises(CheckpointSourceChangedError, match="can't be told which"):
@@ -110,9 +110,36 @@ def test_secrets_tell_nothing():
 
 
 def test_a_new_stream_takes_a_name_that_no_other_has():
-    known = {"/in": files(header="true")}
+    known = {"/in": files(header="true"), "/in#2": files()}
     now = {"/in": files(), "/in#2": files(header="true")}
     assert names_in_checkpoint(now, known) == {"/in": "/in#2", "/in#2": "/in"}
+    known = {"/in#2": files()}
+    now = {"/in": files(), "/in#2": files(header="true")}
+    assert names_in_checkpoint(now, known) == {"/in": "/in#2", "/in#2": "/in#2#2"}
+
+
+A, B, C = (files(comment=sign) for sign in "#%$")
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ([A], [B, A]),
+        ([A, B], [A, C, B]),
+        ([A, B], [C, A]),
+        ([A, B], [B, C]),
+        (
+            [files(pathglobfilter="o*"), files(pathglobfilter="r*")],
+            [files(pathglobfilter=p, maxfilespertrigger="3") for p in ("r*", "o*")],
+        ),
+    ],
+    ids=["put in front", "put between", "changed, moved", "options given on", "patterns exchanged"],
+)
+def test_streams_that_move_while_options_change_are_refused(before, now):
+    known = {f"/in#{number}": traits for number, traits in enumerate(before)}
+    names = {f"/in#{number}": traits for number, traits in enumerate(now)}
+    with pytest.raises(CheckpointSourceChangedError, match="don't stand in their former order"):
+        names_in_checkpoint(names, known)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +167,7 @@ def test_streams_of_a_table_whose_options_all_changed_are_refused():
 
 
 def test_a_topic_of_two_clusters_is_two_streams_whatever_other_options_say():
-    known = {"kafka t": topic("two"), "kafka t#2": topic("one")}
+    known = {"kafka t#2": topic("one"), "kafka t": topic("two")}
     now = {
         "kafka t": topic("one", failondataloss="false"),
         "kafka t#2": topic("two", failondataloss="false"),
@@ -176,15 +203,15 @@ def test_streams_keep_their_names_or_are_refused_through_changes_of_several(data
 
 
 def _go_on(data, *, most_changes):
-    """Change streams, each of a pattern and an option, or add one, again and again.
+    """Move streams, each of a pattern and an option, change some, or add one, again and again.
 
-    With more than one change it may be refused, and then is not made. Patterns are not exchanged
-    together with all other options: they are what tells streams apart then.
+    More than one change may be refused, and then is not made. Streams that get what others had do
+    not move as well, and do not exchange all of it: that would be the same as if they moved.
     """
     streams, known, numbers = {0: ("o*", 0)}, {}, {}
-    changed = streams
+    changed, is_moved = streams, False
     for update in range(1, data.draw(st.integers(1, 8))):
-        order = data.draw(st.permutations(list(changed)))
+        order = data.draw(st.permutations(list(changed))) if is_moved else list(changed)
         now = {f"/in#{at}": _drawn(*changed[one]) for at, one in enumerate(order)}
         try:
             names = names_in_checkpoint(now, known)
@@ -195,17 +222,17 @@ def _go_on(data, *, most_changes):
             assert len(set(found.values())) == len(changed)
             assert {one: found[one] for one in numbers} == numbers
             numbers, known = found, {names[name]: traits for name, traits in now.items()}
-            streams = changed
+            streams = {one: changed[one] for one in order}
+        is_moved = data.draw(st.booleans())
         touched = st.sampled_from([*streams, len(streams)])
-        chosen = data.draw(st.lists(touched, min_size=1, max_size=most_changes, unique=True))
-        patterns = {one: data.draw(st.sampled_from(PATTERNS)) for one in chosen}
-        changed = streams | {one: (patterns[one], (update, one)) for one in chosen}
-        if len(chosen) > 1 and _patterns(changed) == _patterns(streams):
-            changed = streams | {one: (streams[one][0], (update, one)) for one in chosen}
-
-
-def _patterns(streams):
-    return sorted(pattern for pattern, _ in streams.values())
+        most = most_changes - is_moved
+        chosen = data.draw(st.lists(touched, max_size=most, unique=True))
+        given = st.tuples(st.sampled_from(PATTERNS), st.just(update))
+        if most > 1:
+            given |= st.sampled_from(list(streams.values()))
+        changed = streams | {one: data.draw(given) for one in chosen}
+        if len({*changed.values()}) < len(changed) or {*changed.values()} == {*streams.values()}:
+            changed = streams
 
 
 def _drawn(pattern, option):

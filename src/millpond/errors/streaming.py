@@ -260,6 +260,24 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_moved(cls, place: str, *, now: Iterable[str]) -> Self:
+        """Build the error.
+
+        Args:
+            place: What several streams of the flow read.
+            now: All of them in the order of their reads, with the options that tell them apart.
+        """
+        return cls(
+            f"The flow has read {place} before, and some of its reads have other options now, or "
+            "are new, while those that there were don't stand in their former order, before new "
+            f"ones: {', '.join(now)}. It can't be told whether a read moved, or got the options "
+            "of another.",
+            hint="let the reads that there were keep their order, and put a new one after them; "
+            "change the order alone, or options alone, with an update between; or run "
+            f"{FULL_REFRESH}",
+        )
+
+    @classmethod
     def from_parted(cls, place: str, *, now: Iterable[str]) -> Self:
         """Build the error.
 

@@ -56,7 +56,7 @@ class Checkpoint:
         return self.folder / "sources" / hashlib.sha256(source.encode()).hexdigest()[:32]
 
     def streams(self) -> dict[str, StreamTraits | None]:
-        """The sources of the newest batch, with what was noted of them.
+        """The sources of the newest batch, with what was noted of them, in the order noted.
 
         Raises:
             CheckpointUnreadableError: The batch, or the note, can't be read.
@@ -64,8 +64,9 @@ class Checkpoint:
         numbers = self.numbers()
         if not numbers:
             return {}
-        noted = self._noted()
-        return {name: noted.get(name) for name in self.read(numbers[-1]).sources}
+        noted, sources = self._noted(), self.read(numbers[-1]).sources
+        names = dict.fromkeys([*(name for name in noted if name in sources), *sources])
+        return {name: noted.get(name) for name in names}
 
     def note_streams(
         self, streams: Mapping[str, StreamTraits], *, known: Mapping[str, StreamTraits | None]
@@ -73,12 +74,12 @@ class Checkpoint:
         """Note what the sources are from now on; durable on return.
 
         Args:
-            streams: The sources that there are.
+            streams: The sources that there are, in the order of their reads in the query.
             known: What `streams()` gave; what was noted of others is kept.
         """
         noted = {name: traits for name, traits in known.items() if traits is not None}
-        content = {**noted, **streams}
-        if content != noted:
+        content = {**streams, **{name: noted[name] for name in noted if name not in streams}}
+        if list(content.items()) != list(noted.items()):
             value = {"format": STREAMS_FORMAT, "streams": _serialize_streams(content)}
             self._store.put(self._streams, (json.dumps(value) + "\n").encode())
 
@@ -160,7 +161,7 @@ def _serialize_streams(streams: Mapping[str, StreamTraits]) -> dict[str, Any]:
             "files": traits.is_files,
             "reads": traits.reads,
         }
-        for name, traits in sorted(streams.items())
+        for name, traits in streams.items()
     }
 
 

@@ -1,7 +1,7 @@
 """Tells from which source of its checkpoint each stream of a flow goes on.
 
 A source keeps the name that it has in the checkpoint, and with it all that says what was read of
-it, while the options of its read may change, the order of reads in the query, and their number.
+it, while the options of its read may change, their number, or the order of reads in the query.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ def names_in_checkpoint(
     """The names of streams in their checkpoint, by the names that the query gives them.
 
     Args:
-        now: The streams that there are.
-        known: What the checkpoint has, by its names; `None` where it says nothing but the name.
+        now: The streams that there are, in the order of their reads in the query.
+        known: What the checkpoint has, by its names, in the order that the reads had; `None` where
+            it says nothing but the name.
 
     Raises:
         CheckpointSourceChangedError: It can't be told which stream is which.
@@ -110,15 +111,7 @@ def _paired(
         for name in known.keys() - told.keys()
         if name in now and (len(now) == len(known) or name.startswith(f"{place} "))
     }
-    is_sure = True
-    for level in range(max((len(traits.digests) for traits in told.values()), default=0)):
-        ours, before = _by_digest(now, level, pairs), _by_digest(told, level, pairs.values())
-        for digest in ours.keys() & before.keys():
-            is_clear = len(ours[digest]) == 1 or not level
-            # Those that differ in secrets alone are taken to have read the same.
-            if is_clear and len(ours[digest]) == len(before[digest]):
-                pairs |= zip(ours[digest], before[digest], strict=True)
-                is_sure = is_sure and not level
+    is_sure = _pair_by_digests(pairs, now, told)
     new = sorted(now.keys() - pairs.keys())
     left = sorted(known.keys() - set(pairs.values()))
     is_files = any(traits.is_files for traits in now.values())
@@ -140,7 +133,43 @@ def _paired(
         pairs |= zip(new, left, strict=True)
     elif new and any(_has_fewer_reads(now[name], told.get(pairs[name])) for name in pairs):
         raise CheckpointSourceChangedError.from_parted(place, now=_shown(now, new))
+    if not _keeps_options(now, told, pairs) and not _keeps_order(now, known, pairs):
+        # A read may have got the options that another had so far.
+        raise CheckpointSourceChangedError.from_moved(place, now=_shown(now, now))
     return pairs
+
+
+def _pair_by_digests(
+    pairs: dict[str, str], now: Mapping[str, StreamTraits], told: Mapping[str, StreamTraits]
+) -> bool:
+    """Add the pairs of streams that are alike; whether all options of each pair are."""
+    is_sure = True
+    for level in range(max((len(traits.digests) for traits in told.values()), default=0)):
+        ours, before = _by_digest(now, level, pairs), _by_digest(told, level, pairs.values())
+        for digest in ours.keys() & before.keys():
+            is_clear = len(ours[digest]) == 1 or not level
+            # Those that differ in secrets alone are taken to have read the same.
+            if is_clear and len(ours[digest]) == len(before[digest]):
+                pairs |= zip(ours[digest], before[digest], strict=True)
+                is_sure = is_sure and not level
+    return is_sure
+
+
+def _keeps_options(
+    now: Mapping[str, StreamTraits], told: Mapping[str, StreamTraits], pairs: Mapping[str, str]
+) -> bool:
+    """Whether there are no streams but those that there were, with their options."""
+    before = (told.get(pairs.get(name, "")) for name in now)
+    return all(
+        known is not None and known.digests[0] == traits.digests[0]
+        for known, traits in zip(before, now.values(), strict=True)
+    )
+
+
+def _keeps_order(now: Iterable[str], known: Iterable[str], pairs: Mapping[str, str]) -> bool:
+    """Whether streams that go on are read in the order that they had, and new ones after them."""
+    ordered = [name for name in known if name in pairs.values()]
+    return [pairs.get(name) for name in now][: len(ordered)] == ordered
 
 
 def _has_fewer_reads(traits: StreamTraits, before: StreamTraits | None) -> bool:
