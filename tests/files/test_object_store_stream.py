@@ -139,3 +139,30 @@ def test_objects_that_were_read_are_moved(suppliers, bucket):
     assert bucket.get_file_info(f"{BUCKET}/daily/a.json").is_file is False
     with bucket.open_input_stream(f"{BUCKET}/done/daily/a.json") as moved:
         assert moved.read() == b'{"a": 1}\n'
+
+
+def test_objects_stay_that_another_flow_has_yet_to_read_by_another_scheme(suppliers, bucket):
+    put(bucket, "shared/a.json", b'{"a": 1}\n')
+    read = f"STREAM read_files('s3://{BUCKET}/shared', format => 'json'"
+    suppliers.write(
+        f"""
+        CREATE STREAMING TABLE t AS SELECT a FROM {read}, cleanSource => 'DELETE',
+            cleanSource.retentionDuration => '0 seconds');
+        CREATE STREAMING TABLE later AS SELECT a FROM {read.replace("s3:", "s3a:")});
+        """
+    )
+    sent = f"{BUCKET}/shared/a.json"
+    suppliers.updated(refresh=["t"])
+    assert bucket.get_file_info(sent).is_file
+    suppliers.updated()
+    assert bucket.get_file_info(sent).is_file is False
+    assert [a for a, *_ in suppliers.rows("later")] == [1]
+
+
+def test_objects_are_not_moved_to_where_they_are_read_by_another_scheme(suppliers):
+    suppliers.query(
+        f"SELECT a FROM STREAM read_files('s3://{BUCKET}/daily', format => 'json', "
+        f"cleanSource => 'MOVE', cleanSource.moveDestination => 's3a://{BUCKET}/daily/done')"
+    )
+    (error,) = suppliers.update().problems
+    assert error.error_class == "FILES_OPTION_INVALID"

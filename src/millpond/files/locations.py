@@ -19,6 +19,8 @@ from millpond.files.globs import fixed_prefix
 LOCAL = "file"
 # By scheme, what it is written as in a URI.
 OBJECT_SCHEMES = ("s3", "s3a", "s3n", "gs", "abfss", "abfs")
+# Schemes that name the same store as another.
+_SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 _QUOTED = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -60,12 +62,17 @@ class Location:
         """What stands before the path in URIs."""
         return "file:" if self.is_local else f"{self.scheme}://{self.authority}"
 
+    @property
+    def store(self) -> tuple[str, str]:
+        """What tells its store from others, however its scheme is written."""
+        return _SAME_STORE.get(self.scheme, self.scheme), self.authority
+
     def uri(self, path: str) -> str:
         return self.prefix + quote_path(path)
 
     def is_in(self, folder: Location) -> bool:
         """Whether it is a folder or lies somewhere below it, wherever links lead."""
-        if self.prefix != folder.prefix:
+        if self.store != folder.store:
             return False
         path, base = (
             os.path.realpath(each.path) if each.is_local else each.path.rstrip("/")
@@ -110,12 +117,11 @@ def parse_uri(uri: str) -> Location:
     return Location(scheme, authority, f"/{unquote_path(key)}", uri)
 
 
-def behind_links(uri: str) -> str:
-    """The URI of the file itself, where a local one is reached through links."""
+def file_itself(uri: str) -> tuple[str, str, str]:
+    """What is equal for two URIs of one file: through links, or in another spelling of a store."""
     location = parse_uri(uri)
-    if not location.is_local:
-        return uri
-    return location.uri(os.path.realpath(location.path))
+    path = os.path.realpath(location.path) if location.is_local else location.path
+    return *location.store, path
 
 
 def quote_path(path: str) -> str:

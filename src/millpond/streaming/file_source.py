@@ -229,11 +229,11 @@ class FileSource:
         is_asked = self._options.clean_source is not CleanSource.OFF
         return is_asked and self._is_finished and self._last > 0
 
-    def clean(self, needed: Collection[str]) -> None:
+    def clean(self, needed: Collection[tuple[str, str, str]]) -> None:
         """Remove or move files whose rows are in the table, as the option `cleanSource` says.
 
         Args:
-            needed: URIs, behind all links, of those that others have yet to read.
+            needed: Those that others have yet to read, as `file_itself` has them.
 
         Raises:
             MillpondError: One of them can't be. All others are.

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 
 from millpond.errors import MillpondError
-from millpond.files.locations import behind_links
+from millpond.files.locations import file_itself
 from millpond.graph import Graph
 from millpond.graph.files import FileRead
 from millpond.streaming import StreamSource
 from millpond.streaming.file_source import FileSource
 
-# URIs of the files that a stream has yet to read, behind all links.
-Unread = Callable[[], set[str]]
+# The files that a stream has yet to read, as `file_itself` has them.
+Unread = Callable[[], set[tuple[str, str, str]]]
 
 
 class FileSources:
@@ -38,7 +38,7 @@ class FileSources:
                     others = [unread for reader, unread in readers if reader is not source]
                     try:
                         # Where one can't tell what it has yet to read, nothing is removed.
-                        source.clean({uri for unread in others for uri in unread()})
+                        source.clean({file for unread in others for file in unread()})
                     except MillpondError as error:
                         yield flow, error
 
@@ -48,12 +48,12 @@ class FileSources:
             for flow in dataset.flows:
                 if flow.name in self._of:
                     for source in self._of[flow.name]:
-                        yield source, cache(partial(_behind_links, source.unread))
+                        yield source, cache(partial(_files_themselves, source.unread))
                     continue
                 for stream in flow.streams:
                     if isinstance(stream.external, FileRead):
-                        yield None, cache(partial(_behind_links, stream.external.uris))
+                        yield None, cache(partial(_files_themselves, stream.external.uris))
 
 
-def _behind_links(uris: Callable[[], set[str]]) -> set[str]:
-    return set(map(behind_links, uris()))
+def _files_themselves(uris: Callable[[], set[str]]) -> set[tuple[str, str, str]]:
+    return set(map(file_itself, uris()))
