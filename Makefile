@@ -44,7 +44,9 @@ setup: $(READY)  ## Install millpond and its development tools into .venv.
 demo: $(READY)  ## Run the Wanderbricks pipeline; again, and a week of changes comes in.
 	@MILLPOND_BIN=$(CURDIR)/$(BIN) sh scripts/demo.sh
 
-test: check unit  ## Linter, format, types and all tests.
+test:  ## Linter, format, types and all tests.
+	@$(MAKE) --no-print-directory --jobs 2 setup spark-ready
+	@$(MAKE) --no-print-directory check unit
 
 check: $(READY)  ## Linter, format, types, and that imports point one way.
 	$(BIN)/ruff check .
