@@ -11,8 +11,8 @@ from typing import Any
 from benchmarks.environments import UnavailableError, first_line
 from benchmarks.goals import goal_table
 from benchmarks.peers import PEERS
-from benchmarks.report import markdown, seconds_of
-from benchmarks.suites import SUITES
+from benchmarks.report import markdown, matrix, seconds_of
+from benchmarks.suites import MATRIX, SUITES
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 # With more to do before a run, a machine's times are not the tools' own.
@@ -25,10 +25,15 @@ def write_page(page: Path, results: Path, python_of: Callable[[str], Path]) -> N
     found = read_results(results)
     images = page.parent / "images"
     parts = [_conditions(found), "## Goals", goal_table(found), "## Suites"]
+    cells = [one for name, one in found.items() if name in MATRIX]
     for name, one in found.items():
+        if one in cells:
+            continue
         parts += [markdown(one), verdict(one)]
         plot = draw(one, images / f"bench-{name.lower()}.svg", python_of)
         parts.append(plot)
+    if cells:
+        parts += ["### D: One batch, by how much of the table it touches", matrix(cells)]
     parts += ["## How each tool replaces rows", _ways(found)]
     measured = f"{BEGIN}\n" + "\n\n".join(part for part in parts if part) + f"\n{END}"
     if page.exists() and BEGIN in (text := page.read_text()):

@@ -13,7 +13,7 @@ import platform
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from benchmarks.measuring import Data, Steps, as_json, measure, pin_to_processor
 from benchmarks.page import write_page
 from benchmarks.peers import PEERS
 from benchmarks.report import markdown
-from benchmarks.suites import DEFAULT, SUITES, Suite
+from benchmarks.suites import DEFAULT, GROUPS, SUITES, Suite
 
 
 def main() -> int:
@@ -40,7 +40,7 @@ def main() -> int:
         pin_to_processors()
         results.mkdir(parents=True, exist_ok=True)
         load = os.getloadavg()[0]
-        for name in given.suite or DEFAULT:
+        for name in chosen(given.suite or DEFAULT):
             found = run_suite(name, SUITES[name], given, load_before=load)
             (results / f"{name}.json").write_text(json.dumps(found, indent=1))
             print(markdown(found), flush=True)
@@ -53,7 +53,10 @@ def main() -> int:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--suite", action="append", choices=SUITES, help=f"default: {', '.join(DEFAULT)}"
+        "--suite",
+        action="append",
+        choices=[*GROUPS, *SUITES],
+        help=f"default: {', '.join(DEFAULT)}",
     )
     parser.add_argument("--peer", action="append", choices=PEERS, help="default: all")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each peer (default 3)")
@@ -78,6 +81,11 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--page-only", action="store_true", help="measure nothing")
     return parser.parse_args()
+
+
+def chosen(names: Iterable[str]) -> list[str]:
+    """Suites, where a group stands for all of its."""
+    return [suite for name in names for suite in GROUPS.get(name, (name,))]
 
 
 def run_suite(

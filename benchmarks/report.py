@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.peers import PEERS
@@ -38,6 +39,31 @@ def markdown(found: dict[str, Any]) -> str:
     ]
     lines += [_row(peer, outcome, found, base) for peer, outcome in found["peers"].items()]
     return "\n".join(lines)
+
+
+def matrix(cells: Sequence[dict[str, Any]]) -> str:
+    """Suites of one batch each in a table: a row for each, a column for each tool."""
+    peers = list(dict.fromkeys(peer for found in cells for peer in found["peers"]))
+    scales = sorted({found["scale"] for found in cells})
+    lines = [
+        (
+            "10,000,000 rows of 500,000 keys in 20 files, before one batch, the second of its "
+            f"process; scale {', '.join(f'{scale:g}' for scale in scales)}."
+        ),
+        "",
+        "| seconds a batch | " + " | ".join(PEERS[peer].label for peer in peers) + " |",
+        "|---|" + "---:|" * len(peers),
+    ]
+    for found in cells:
+        outcomes = (found["peers"].get(peer) for peer in peers)
+        lines.append(f"| {found['title']} | " + " | ".join(map(_brief, outcomes)) + " |")
+    return "\n".join(lines)
+
+
+def _brief(outcome: dict[str, Any] | None) -> str:
+    if outcome is None:
+        return ""
+    return f"{middle(outcome):.3f}" if outcome["state"] == "ok" else f"**{outcome['state']}**"
 
 
 def _row(peer: str, outcome: dict[str, Any], found: dict[str, Any], base: float | None) -> str:

@@ -28,7 +28,46 @@ def _growing(millions: int, *, clustered: bool) -> Suite:
     return Suite(f"Growth, {kind} keys: {millions} million rows", workload, GROWTH)
 
 
+def _large(percent: int) -> Suite:
+    """As many rows as the line items of TPC-H at factor 10, in as many orders."""
+    workload = Workload(
+        keys=15_000_000, files=60, batches=5, batch_keys=150_000 * percent, rows_a_key=4
+    )
+    return Suite(f"Large, {percent}% of the keys", workload)
+
+
+def _cell(*, files: float, rows: float, added: float) -> Suite:
+    """One batch into a table of 20 files, after one that warms up.
+
+    Args:
+        files: The part of the files that has the keys of a batch.
+        rows: The part of the rows of these files that a batch replaces.
+        added: As a part of the table, the rows of keys that it does not have.
+    """
+    keys = 500_000
+    new = round(keys * added)
+    workload = Workload(
+        keys=keys,
+        files=20,
+        batches=2,
+        batch_keys=round(keys * files * rows) + new,
+        new_keys=new,
+        reach=files,
+    )
+    title = f"{files:.0%} of the files, {rows:.0%} of their rows, {added:.1%} added"
+    return Suite(title, workload, DELTA_WRITERS)
+
+
 GROWTH = ("millpond", "duckdb", "delta-rs-overwrite")
+DELTA_WRITERS = (
+    "millpond",
+    "delta-rs-overwrite",
+    "delta-rs-merge",
+    "sail",
+    "polars",
+    "spark-merge",
+    "spark-replace-on",
+)
 # Of tables that grow, in millions of rows.
 SIZES = (1, 10, 100, 300)
 
@@ -56,6 +95,8 @@ SUITES = {
             new_keys=20_000,
         ),
     ),
+    "U6": _large(1),
+    "U6-5": _large(5),
     "R1": Suite(
         "A stream with rough edges",
         Workload(keys=500_000, files=16, batches=51, batch_keys=5_000, clustered=True, rough=True),
@@ -74,5 +115,17 @@ SUITES = {
         ("millpond", "millpond-pipeline", "duckdb-copy"),
     ),
 }
+# The matrix by which Delta Lake's own benchmarks judge MERGE. Where no rows are replaced, it is all
+# one in how many files they are.
+MATRIX = {
+    f"D-{files:g}-{rows:g}-{added:g}": _cell(files=files, rows=rows, added=added)
+    for files in (0.05, 0.5, 1)
+    for rows in (0, 0.01, 0.1, 0.5, 1)
+    for added in (0, 0.001, 0.1)
+    if (rows or added) and (rows or files == 1)
+}
+SUITES |= MATRIX
+# Several by one name.
+GROUPS = {"D": (*MATRIX,)}
 # What a run without `--suite` measures.
 DEFAULT = ("U1", "U2", "U3", "U4", "U5", "R1", "R2", "L")

@@ -34,6 +34,7 @@ class Workload:
         rough: Whether there are late rows, ties, null keys, rows that an expectation drops, and
             batches that arrive twice.
         zipf: Whether some keys come in nearly every batch, and most in none.
+        reach: Of the table, in the order of its keys, the part in which random keys lie.
     """
 
     keys: int
@@ -45,6 +46,7 @@ class Workload:
     new_keys: int = 0
     rough: bool = False
     zipf: bool = False
+    reach: float = 1.0
 
     def scaled(self, part: float) -> Workload:
         return replace(
@@ -66,7 +68,9 @@ class Workload:
         rows = f"{self.rows_a_key:,} rows each" if self.rows_a_key else "1 to 5,000 rows each"
         new = f", {self.new_keys:,} of them new" if self.new_keys else ""
         into = f"{self.keys:,} keys in {self.files} files" if self.keys else "an empty table"
-        return f"{self.batches:,} x {self.batch_keys:,} {kind} keys of {rows}{new}; into {into}"
+        reach = f", the others in the first {self.reach:.0%} of the table" if self.reach < 1 else ""
+        keys = f"{self.batch_keys:,} {kind} keys of {rows}{new}{reach}"
+        return f"{self.batches:,} x {keys}; into {into}"
 
 
 def schema() -> StructType:
@@ -184,7 +188,8 @@ def keys_sql(workload: Workload, number: int) -> str:
             f"* (1 - pow({keys}, -0.1)), -10)) AS BIGINT) - 1 AS k FROM range({count})"
         )
         return f"SELECT DISTINCT least(k, {keys - 1}) AS k FROM ({drawn})"
-    old = f"SELECT range AS k FROM range({keys}) ORDER BY hash(range, {number}) LIMIT {count}"
+    within = int(keys * workload.reach)
+    old = f"SELECT range AS k FROM range({within}) ORDER BY hash(range, {number}) LIMIT {count}"
     if not workload.new_keys:
         return old
     first = keys + number * workload.new_keys

@@ -16,7 +16,7 @@ from benchmarks.measuring import WrongError, check, rotated
 from benchmarks.page import write_page
 from benchmarks.peers import PEERS
 from benchmarks.report import markdown
-from benchmarks.suites import SUITES
+from benchmarks.suites import MATRIX, SUITES
 from benchmarks.workload import Workload, make_batches, make_table
 
 from benchmarks import oracle
@@ -148,13 +148,26 @@ def test_the_closed_form_keeps_the_rows_of_each_keys_highest_sequence(tmp_path):
         )
 
 
-@pytest.mark.parametrize("name", SUITES)
+@pytest.mark.parametrize("name", [name for name in SUITES if name not in MATRIX])
 def test_every_suite_has_its_batches_at_a_small_size(tmp_path, name):
     workload = SUITES[name].workload.scaled(0.0001)
     batch = make_batches(Workload(**{**vars(workload), "batches": 1}), tmp_path / "batches")[0]
     keys, rows = duckdb.sql(f"SELECT count(DISTINCT k), count(*) FROM '{batch}'").fetchall()[0]
     assert keys
     assert rows >= keys
+
+
+@pytest.mark.parametrize("name", ["D-0.05-0.5-0.1", "D-0.5-1-0", "D-1-0-0.001"])
+def test_a_cell_of_the_matrix_touches_what_it_says(tmp_path, name):
+    workload = SUITES[name].workload.scaled(0.01)
+    (_, batch) = make_batches(workload, tmp_path / "batches")
+    files, rows, added = map(float, name.split("-")[1:])
+    old, new, last = duckdb.sql(
+        f"SELECT count(*) FILTER (k < 5000), count(*) FILTER (k >= 5000), "
+        f"max(k) FILTER (k < 5000) FROM (SELECT DISTINCT k FROM '{batch}')"
+    ).fetchall()[0]
+    assert (old, new) == (5000 * files * rows, 5000 * added)
+    assert old == 0 or 0.8 * files * 5000 < last < files * 5000
 
 
 def outcome(seconds, *, state="ok", reason="", written=1, peak=1):
@@ -238,6 +251,19 @@ def test_a_tool_whose_time_was_up_is_marked():
     peers = {"millpond": outcome([0.1] * 2), "dbt": outcome([9.0])}
     (found,) = suite("U2", peers).values()
     assert "time was up after 1 of 2 batches" in markdown(found)
+
+
+def test_the_matrix_is_one_table_of_a_page(tmp_path):
+    for name, peers in (
+        ("D-0.05-0.5-0.1", {"millpond": outcome([0.1]), "sail": outcome([0.2])}),
+        ("D-1-1-0", {"millpond": outcome([0.3]), "sail": outcome([], state="failed")}),
+    ):
+        found = suite(name, peers, title=SUITES[name].title)[name]
+        (tmp_path / f"{name}.json").write_text(json.dumps(found))
+    write_page(tmp_path / "page.md", tmp_path, lambda _: Path(sys.executable))
+    text = (tmp_path / "page.md").read_text()
+    assert "| 5% of the files, 50% of their rows, 10.0% added | 0.100 | 0.200 |" in text
+    assert "| 100% of the files, 100% of their rows, 0.0% added | 0.300 | **failed** |" in text
 
 
 def test_a_page_keeps_what_stands_around_its_measured_part(tmp_path):
