@@ -108,7 +108,7 @@ def _find_timestamps(records: Records, given: JsonOptions, connection: DuckDBPyC
 def _wants_corrupt_column(records: Records, options: FileOptions) -> bool:
     """Whether a column is inferred for records that can't be read, as Spark does."""
     return (
-        records.has_rest
+        records.has_corrupt
         and options.rescued_column is None
         and options.dialect is Dialect.SPARK
         and options.mode is ParseMode.PERMISSIVE

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 # Deeper records are refused, as by Jackson; Python and DuckDB would take them for a while.
@@ -46,21 +46,32 @@ class Word(str):
 _COMMA, _COLON = Raw(","), Raw(":")
 
 
+class Repeating(dict[str, Any]):
+    """An object in which a key is there twice, or in which there is such an object.
+
+    Attributes:
+        others: The values that do not count, under their keys. Those within another object or an
+            array are in an object or an array again, with null for the items that have none.
+    """
+
+    others: dict[str, Any]
+
+
 @dataclass
 class Record:
     """A record that could be read.
 
     Attributes:
         value: Its value; of keys that are there twice, the last one's.
-        repeated: The other values of such keys.
         is_standard: Whether the text is plain JSON that any reader takes the same way.
+        has_repeats: Whether a key is there twice in some object.
         is_damaged: Whether characters are in it that are none, and were replaced.
         has_words: Whether a `Word` is in it.
     """
 
     value: Any
-    repeated: dict[str, Any] = field(default_factory=dict)
     is_standard: bool = True
+    has_repeats: bool = False
     is_damaged: bool = False
     has_words: bool = False
 
@@ -91,11 +102,15 @@ def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
         values = dict(found)
         if len(values) < len(found):
             record.is_standard = False
-            last = {key: index for index, (key, _) in enumerate(found)}
-            for index, (key, value) in enumerate(found):
-                if last[key] != index:
-                    record.repeated[key] = value
-        return values
+            record.has_repeats = True
+        if not record.has_repeats:
+            return values
+        others = _others_within(found)
+        if not others:
+            return values
+        repeating = Repeating(values)
+        repeating.others = others
+        return repeating
 
     def constant(name: str) -> str:
         record.is_standard = False
@@ -111,6 +126,28 @@ def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
         parse_float=Raw,
         parse_constant=constant,
     )
+
+
+def _others_within(found: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The values of an object that do not count, with those within its other ones."""
+    last = {key: index for index, (key, _) in enumerate(found)}
+    others: dict[str, Any] = {}
+    for index, (key, value) in enumerate(found):
+        if last[key] != index:
+            others[key] = value
+        elif key not in others and (within := others_of(value)):
+            others[key] = within
+    return others
+
+
+def others_of(value: Any) -> Any:
+    """What of a value does not count, as in `Repeating`; nothing for one that counts throughout."""
+    if isinstance(value, Repeating):
+        return value.others
+    if isinstance(value, list):
+        items = [others_of(item) or None for item in value]
+        return items if any(items) else []
+    return {}
 
 
 def _strict(text: str, lenient: frozenset[str]) -> Iterator[str]:

@@ -7,30 +7,23 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from millpond.delta.schema import literal, quote
 from millpond.errors.file_formats import FileUnreadableError
 from millpond.files.formats.base import FILE_INDEX, LocalFile
-from millpond.files.formats.file_sql import file_index_sql, paths_sql
 from millpond.files.formats.json_found import Found
 from millpond.files.formats.json_lenient import MAX_DEPTH, depth_of
 from millpond.files.formats.json_options import JsonOptions
-from millpond.files.formats.json_rewriting import (
-    MAX_RECORD_BYTES,
-    OWN_KEYS,
-    REST_KEY,
-    Place,
-    Rewriting,
-)
+from millpond.files.formats.json_repeated_keys import repeating_files
+from millpond.files.formats.json_rewriting import OWN_KEYS, REST_KEY, Place, Rewriting
+from millpond.files.formats.json_sources import Source, records_sql, source_of
+from millpond.files.formats.rescue import CORRUPT_RECORD
 from millpond.files.options import ParseMode
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-LINES = "newline_delimited"
-_ARRAY = "array"
-_VALUES = "unstructured"
 # Which option lineSep leaves lines as DuckDB takes them.
 _LINE_ENDS = frozenset({None, "\n", "\r\n"})
 _EMPTY_OBJECT = '"JSON"'
@@ -47,14 +40,6 @@ _EXTREME = rf"[0-9]{{19}}|[0-9][eE]\+?[0-9]{{3}}|{_NOT_FINITE}"
 _AWKWARD = r"\.[0-9]+0[^0-9.]|[0-9][eE][0-9+-]|[0-9.]{16}|[^0-9]0\.0000|-0[^.]"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A file, and how DuckDB reads its records."""
-
-    file: LocalFile
-    layout: str = LINES
-
-
 @dataclass
 class Records:
     """The records of some files.
@@ -63,7 +48,8 @@ class Records:
         sources: The files, in order.
         found: What all of them hold.
         has_extreme_numbers: Whether some may be beyond what DuckDB's types hold.
-        has_rest: Whether some have what could not be read, under `REST_KEY`.
+        has_rest: Whether some have what is no value of a column, under `REST_KEY`.
+        has_corrupt: Whether that is, of some, what could not be read.
         words: The places where numbers were that are none, or infinite; they are texts now.
     """
 
@@ -71,6 +57,7 @@ class Records:
     found: Found = field(default_factory=Found)
     has_extreme_numbers: bool = False
     has_rest: bool = False
+    has_corrupt: bool = False
     words: frozenset[Place] = frozenset()
 
     def sql(self) -> str:
@@ -83,28 +70,6 @@ class Records:
             f"SELECT bool_or(regexp_matches(json, {literal(_AWKWARD)})) FROM ({self.sql()})"
         ).fetchall()[0]
         return bool(found)
-
-
-def records_sql(sources: Sequence[Source]) -> str:
-    """A SELECT of the records as `json`, NULL for one that DuckDB can't read; and `FILE_INDEX`."""
-    layouts: dict[str, list[int]] = {}
-    for index, source in enumerate(sources):
-        layouts.setdefault(source.layout, []).append(index)
-    return " UNION ALL ".join(
-        f"SELECT {file_index_sql(indexes)} AS {quote(FILE_INDEX)}, json "
-        f"FROM {_reader([sources[index] for index in indexes], layout)}"
-        for layout, indexes in layouts.items()
-    )
-
-
-def _reader(sources: Sequence[Source], layout: str) -> str:
-    paths = paths_sql(source.file.path for source in sources)
-    # Only lines can be told from one another where one is broken.
-    skips = ", ignore_errors = true" if layout == LINES else ""
-    return (
-        f"read_json_objects({paths}, format = {literal(layout)}, compression = 'none', "
-        f"maximum_object_size = {MAX_RECORD_BYTES}{skips})"
-    )
 
 
 def _structure_sql(record: str) -> str:
@@ -140,7 +105,7 @@ def find_records(
         FileUnreadableError: A file can't be read.
         MalformedRecordError: A record can't be read, and the mode is FAILFAST.
     """
-    sources = [Source(file, _layout(file, options)) for file in files]
+    sources = [source_of(file, options) for file in files]
     survey = _Survey(connection, has_own_keys=has_own_keys)
     if options.line_separator in _LINE_ENDS:
         unfit = survey.unfit(sources)
@@ -159,16 +124,9 @@ def find_records(
         survey.found,
         has_extreme_numbers=survey.has_extreme_numbers,
         has_rest=survey.has_rest,
+        has_corrupt=survey.has_corrupt,
         words=frozenset(rewriting.words),
     )
-
-
-def _layout(file: LocalFile, options: JsonOptions) -> str:
-    if not options.multi_line:
-        return LINES
-    with file.path.open("rb") as content:
-        start = content.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return _ARRAY if start.startswith(b"[") else _VALUES
 
 
 class _Survey:
@@ -180,9 +138,21 @@ class _Survey:
         self.found = Found()
         self.has_extreme_numbers = False
         self.has_rest = False
+        self.has_corrupt = False
 
     def unfit(self, sources: Sequence[Source]) -> set[int]:
         """Take in what files hold; returns those that DuckDB does not read as Spark does."""
+        unfit = self._misread(sources)
+        fit = [index for index in range(len(sources)) if index not in unfit]
+        # Of files that millpond wrote itself all keys are known to be there once.
+        if fit and not self._has_own_keys:
+            repeating = repeating_files(
+                [sources[index] for index in fit], self.found, self._connection
+            )
+            unfit |= {fit[index] for index in repeating}
+        return unfit
+
+    def _misread(self, sources: Sequence[Source]) -> set[int]:
         import duckdb
 
         try:
@@ -246,20 +216,27 @@ class _Survey:
 
     def _add(self, structure: str | None, keys: int) -> bool:
         """Take in what some records hold; whether DuckDB reads them as Spark does."""
-        if structure is None:
-            return False
-        if structure == _EMPTY_OBJECT:
-            self.found.add({})
-            return True
-        try:
-            parsed = json.loads(structure)
-        except RecursionError:
-            return False
-        if not isinstance(parsed, dict) or keys > len(parsed) or depth_of(parsed) > MAX_DEPTH:
+        parsed = _parsed(structure)
+        if parsed is None or keys > len(parsed):
             return False
         own = OWN_KEYS & parsed.keys()
-        if own and not self._has_own_keys:
+        held = {key: inner for key, inner in parsed.items() if key not in own}
+        if (own and not self._has_own_keys) or depth_of(held) > MAX_DEPTH:
             return False
         self.has_rest |= REST_KEY in own
-        self.found.add({key: inner for key, inner in parsed.items() if key not in own})
+        self.has_corrupt |= CORRUPT_RECORD in (parsed.get(REST_KEY) or {})
+        self.found.add(held)
         return True
+
+
+def _parsed(structure: str | None) -> dict[str, Any] | None:
+    """The structure of an object; `None` for that of another value, or of none."""
+    if structure is None:
+        return None
+    if structure == _EMPTY_OBJECT:
+        return {}
+    try:
+        parsed = json.loads(structure)
+    except RecursionError:
+        return None
+    return parsed if isinstance(parsed, dict) else None

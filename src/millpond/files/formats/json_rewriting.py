@@ -20,6 +20,7 @@ from millpond.files.formats.base import LocalFile
 from millpond.files.formats.json_lenient import (
     Record,
     Word,
+    others_of,
     read_record,
     written,
 )
@@ -146,7 +147,7 @@ class Rewriting:
     ) -> str:
         moved = frozenset() if self.has_own_keys else OWN_KEYS & value.keys()
         line = written({key: value[key] for key in value if key not in moved}, record)
-        rest = {key: inner for key, inner in record.repeated.items() if key in value}
+        rest = dict(others_of(value))
         rest |= {key: value[key] for key in moved if value[key] is not None}
         members = written(rest, record)
         if (is_damaged or record.is_damaged) and _UNREADABLE in line:

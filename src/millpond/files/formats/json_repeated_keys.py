@@ -1,0 +1,93 @@
+"""Which JSON files have objects within their records that have a key twice.
+
+DuckDB takes the first value of such a key, and Spark the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from millpond.delta.schema import quote
+from millpond.files.formats.base import FILE_INDEX
+from millpond.files.formats.json_found import ARRAY, MIXED, NULL, OBJECT, Found
+from millpond.files.formats.json_sources import Source, records_sql, strict_sqls
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# DuckDB has room for all fields of a type with each record, also for those that it does not have.
+_MAX_FIELDS = 500
+# Whatever stands there; it is not even looked at.
+_ANYTHING = '"NULL"'
+
+
+class _IrregularError(Exception):
+    """There are objects of which no one type tells the keys."""
+
+
+def repeating_files(
+    sources: Sequence[Source], found: Found, connection: DuckDBPyConnection
+) -> set[int]:
+    """The places of the files with such objects.
+
+    Args:
+        found: What all the records hold. They have no key twice themselves.
+    """
+    import duckdb
+
+    try:
+        columns = _columns(found)
+        for sql in strict_sqls(sources, columns) if columns else ():
+            counts = ", ".join(f"count({quote(name)})" for name in columns)
+            connection.execute(f"SELECT {counts} FROM ({sql})")
+    except (_IrregularError, duckdb.Error):
+        # That was quick, but can't tell all that it stumbles over from a key that is there twice.
+        return _looked_through(sources, connection)
+    return set()
+
+
+def _looked_through(sources: Sequence[Source], connection: DuckDBPyConnection) -> set[int]:
+    rows = connection.execute(
+        f"SELECT DISTINCT {quote(FILE_INDEX)} FROM ({records_sql(sources)}) WHERE len(list_filter("
+        "json_keys(json, '$..*'), lambda __keys: list_unique(__keys) < len(__keys))) > 0"
+    ).fetchall()
+    return {index for (index,) in rows}
+
+
+def _columns(found: Found) -> dict[str, str]:
+    """The types of the columns that hold objects; the objects are STRUCTs of `_ANYTHING`."""
+    if found.has_more:
+        raise _IrregularError
+    types = {key: _type(inner) for key, inner in found.fields.items()}
+    if sum(map(_count_of_fields, found.fields.values())) > _MAX_FIELDS:
+        raise _IrregularError
+    return {key: told for key, told in types.items() if told != _ANYTHING}
+
+
+def _type(found: Found) -> str:
+    if not _has_objects(found):
+        return _ANYTHING
+    kinds = found.kinds - {NULL}
+    if kinds == {ARRAY} and found.items is not None:
+        return f"{_type(found.items)}[]"
+    if kinds != {OBJECT} or found.has_more:
+        raise _IrregularError
+    fields = [f"{quote(key)} {_type(inner)}" for key, inner in _fields(found).items()]
+    return f"STRUCT({', '.join(fields)})" if fields else _ANYTHING
+
+
+def _has_objects(found: Found) -> bool:
+    if found.kinds & {OBJECT, MIXED}:
+        return True
+    return found.items is not None and _has_objects(found.items)
+
+
+def _fields(found: Found) -> dict[str, Found]:
+    """Those of objects, without the one that stands for an object that has none."""
+    return {key: inner for key, inner in found.fields.items() if key or inner.kinds - {NULL}}
+
+
+def _count_of_fields(found: Found) -> int:
+    items = _count_of_fields(found.items) if found.items is not None else 0
+    return len(found.fields) + items + sum(map(_count_of_fields, found.fields.values()))

@@ -1,0 +1,77 @@
+"""The files that JSON records are in, and the SQL that reads these; by DuckDB's own reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from millpond.delta.schema import literal, quote
+from millpond.files.formats.base import FILE_INDEX, LocalFile
+from millpond.files.formats.file_sql import file_index_sql, paths_sql
+from millpond.files.formats.json_options import JsonOptions
+from millpond.files.formats.json_rewriting import MAX_RECORD_BYTES
+
+LINES = "newline_delimited"
+_ARRAY = "array"
+_VALUES = "unstructured"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and how DuckDB reads its records."""
+
+    file: LocalFile
+    layout: str = LINES
+
+
+def source_of(file: LocalFile, options: JsonOptions) -> Source:
+    """A file with the way its records are laid out in it."""
+    if not options.multi_line:
+        return Source(file)
+    with file.path.open("rb") as content:
+        start = content.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return Source(file, _ARRAY if start.startswith(b"[") else _VALUES)
+
+
+def records_sql(sources: Sequence[Source]) -> str:
+    """A SELECT of the records as `json`, NULL for one that DuckDB can't read; and `FILE_INDEX`."""
+    return " UNION ALL ".join(
+        f"SELECT {file_index_sql(indexes)} AS {quote(FILE_INDEX)}, json "
+        f"FROM {_reader([sources[index] for index in indexes], layout)}"
+        for layout, indexes in _by_layout(sources)
+    )
+
+
+def strict_sqls(sources: Sequence[Source], columns: Mapping[str, str]) -> Iterator[str]:
+    """SELECTs of the records as columns of some types, which fail where one does not fit.
+
+    Records may have other keys, and lack some; but no key of a STRUCT may be there twice.
+    """
+    types = ", ".join(f"{literal(name)}: {literal(told)}" for name, told in columns.items())
+    for layout, indexes in _by_layout(sources):
+        paths = paths_sql(sources[index].file.path for index in indexes)
+        yield (
+            f"SELECT * FROM read_json({paths}, columns = {{{types}}}, records = 'true', "
+            f"hive_partitioning = false, {_read_as(layout)})"
+        )
+
+
+def _by_layout(sources: Sequence[Source]) -> Iterator[tuple[str, list[int]]]:
+    layouts: dict[str, list[int]] = {}
+    for index, source in enumerate(sources):
+        layouts.setdefault(source.layout, []).append(index)
+    yield from layouts.items()
+
+
+def _reader(sources: Sequence[Source], layout: str) -> str:
+    paths = paths_sql(source.file.path for source in sources)
+    # Only lines can be told from one another where one is broken.
+    skips = ", ignore_errors = true" if layout == LINES else ""
+    return f"read_json_objects({paths}, {_read_as(layout)}{skips})"
+
+
+def _read_as(layout: str) -> str:
+    return (
+        f"format = {literal(layout)}, compression = 'none', "
+        f"maximum_object_size = {MAX_RECORD_BYTES}"
+    )
