@@ -8,7 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.files.format_reads import read
+from millpond.delta import connect
+from millpond.files.formats.json_found import Found
+from millpond.files.formats.json_repeated_keys import repeating_files
+from millpond.files.formats.json_sources import Source
+from tests.files.format_reads import local, read
 
 # What makes the lines of a file no plain JSON, each in its way.
 BESIDE = {
@@ -123,6 +127,19 @@ class TestLayouts:
         answer = read("json", paths, f"id BIGINT, n {X}")
         assert {row["id"]: row["n"]["x"] for row in answer.rows} == {0: 1, 1: 2, 2: 3}
         assert sorted(answer.indexes) == [0, 1, 2]
+
+
+def test_a_file_that_cannot_be_looked_through_is_read_without_duckdb(write):
+    # As if there were no memory for it: the others are not held up.
+    contents = ['{"n": {"": 1}}\n', "", '{"n": {"": 1, "": 2}}\n']
+    paths = [write(content, f"{place}.json") for place, content in enumerate(contents)]
+    sources = [Source(local(path)) for path in paths]
+    paths[1].unlink()
+    found = Found()
+    found.add({"n": {"": "UBIGINT"}})
+    with connect() as connection:
+        assert repeating_files(sources, found, connection) == {1, 2}
+        assert repeating_files(sources[:1], found, connection) == set()
 
 
 class TestKeys:

@@ -48,10 +48,20 @@ def repeating_files(
 
 
 def _looked_through(sources: Sequence[Source], connection: DuckDBPyConnection) -> set[int]:
-    rows = connection.execute(
-        f"SELECT DISTINCT {quote(FILE_INDEX)} FROM ({records_sql(sources)}) WHERE len(list_filter("
-        "json_keys(json, '$..*'), lambda __keys: list_unique(__keys) < len(__keys))) > 0"
-    ).fetchall()
+    import duckdb
+
+    try:
+        rows = connection.execute(
+            f"SELECT DISTINCT {quote(FILE_INDEX)} FROM ({records_sql(sources)}) "
+            "WHERE len(list_filter(json_keys(json, '$..*'), "
+            "lambda __keys: list_unique(__keys) < len(__keys))) > 0"
+        ).fetchall()
+    except duckdb.Error:
+        # It needs much memory for long records. A single file is read without DuckDB then.
+        if len(sources) == 1:
+            return {0}
+        each = (_looked_through([source], connection) for source in sources)
+        return {place for place, found in enumerate(each) if found}
     return {index for (index,) in rows}
 
 
