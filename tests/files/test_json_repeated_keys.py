@@ -83,6 +83,13 @@ class TestWhateverElseStandsInTheFile:
         assert (row["n"], row["m"]) == ('{"x":2}', '{"a":{"b":{"x":6}}}')
 
 
+class TestRescuedText:
+    @pytest.mark.parametrize("columns", ["id BIGINT", f"id BIGINT, n {X}"])
+    def test_a_value_that_counts_and_is_rescued_stands_behind_the_other(self, write, columns):
+        path = write('{"n": {"x": 1, "x": "no"}}\n{"n": {"x": "no"}, "n": {"x": "none"}}\n')
+        assert read("json", path, columns).rescued == [{"n": {"x": "no"}}, {"n": {"x": "none"}}]
+
+
 class TestInferredTypes:
     def test_a_value_that_does_not_count_is_none_of_the_types(self, write):
         path = write('{"n": {"x": "a", "x": 1}, "l": [{"y": {}, "y": 2}]}\n')

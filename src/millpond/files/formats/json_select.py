@@ -189,19 +189,23 @@ class JsonSelect:
                 place = self._place(key)
                 when = f"{place} IS NOT NULL AND coalesce({', '.join(before)}) IS NOT NULL"
                 parts.append(RescuedPart(key, when, self._raw(place)))
-        return rescued_sql(parts, members=list(self._unasked()))
+        return rescued_sql(parts, before=self._apart(), members=self._unasked())
+
+    def _apart(self) -> list[str]:
+        """Members for what is under `REST_KEY`; a value that counts stands behind them."""
+        if not self.records.has_rest:
+            return []
+        held = f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)"
+        return [self._raw(_inside(held))]
 
     def _unasked(self) -> list[str]:
         """Members of the rescued object for what no column was asked for."""
         known = [key for keys in self._keys.values() for key in keys]
-        found: list[str] = []
         others = has_rest("json", known, self.records.found)
-        if others is not None:
-            inside = _inside(rest("json", [*known, REST_KEY, TEXT_KEY]))
-            found.append(f"CASE WHEN {others} THEN {inside} END")
-        if self.records.has_rest:
-            found.append(_inside(f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)"))
-        return list(map(self._raw, found))
+        if others is None:
+            return []
+        inside = _inside(rest("json", [*known, REST_KEY, TEXT_KEY]))
+        return [self._raw(f"CASE WHEN {others} THEN {inside} END")]
 
     def _stop_or_drop(self) -> str:
         misfit = " OR ".join(self._misfits)
