@@ -25,9 +25,9 @@ def write_page(page: Path, results: Path, python_of: Callable[[str], Path]) -> N
     found = read_results(results)
     images = page.parent / "images"
     parts = [_conditions(found), "## Goals", goal_table(found), "## Suites"]
-    cells = [one for name, one in found.items() if name in MATRIX]
+    cells = [found[name] for name in MATRIX if name in found]
     for name, one in found.items():
-        if one in cells:
+        if name in MATRIX:
             continue
         parts += [markdown(one), verdict(one)]
         plot = draw(one, images / f"bench-{name.lower()}.svg", python_of)

@@ -84,7 +84,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Suites, where a group stands for all of its."""
+    """Suites, where a group stands for all of its suites."""
     return [suite for name in names for suite in GROUPS.get(name, (name,))]
 
 
@@ -105,6 +105,7 @@ def run_suite(
         "suite": name,
         "title": suite.title,
         "workload": str(workload),
+        "into": workload.table,
         "batches": workload.batches,
         "rows_a_key": workload.rows_a_key,
         "batch_keys": workload.batch_keys,

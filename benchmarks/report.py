@@ -44,12 +44,9 @@ def markdown(found: dict[str, Any]) -> str:
 def matrix(cells: Sequence[dict[str, Any]]) -> str:
     """Suites of one batch each in a table: a row for each, a column for each tool."""
     peers = list(dict.fromkeys(peer for found in cells for peer in found["peers"]))
-    scales = sorted({found["scale"] for found in cells})
+    sizes = sorted({(found["into"], found["scale"]) for found in cells})
     lines = [
-        (
-            "10,000,000 rows of 500,000 keys in 20 files, before one batch, the second of its "
-            f"process; scale {', '.join(f'{scale:g}' for scale in scales)}."
-        ),
+        *(f"One batch, the second of its process, into {into}. Scale {s:g}." for into, s in sizes),
         "",
         "| seconds a batch | " + " | ".join(PEERS[peer].label for peer in peers) + " |",
         "|---|" + "---:|" * len(peers),

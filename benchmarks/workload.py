@@ -63,14 +63,17 @@ class Workload:
     def is_sent_twice(self, batch: int) -> bool:
         return self.rough and batch % 10 == 9
 
+    @property
+    def table(self) -> str:
+        return f"{self.keys:,} keys in {self.files} files" if self.keys else "an empty table"
+
     def __str__(self) -> str:
         kind = "adjacent" if self.clustered else "Zipf-distributed" if self.zipf else "random"
         rows = f"{self.rows_a_key:,} rows each" if self.rows_a_key else "1 to 5,000 rows each"
         new = f", {self.new_keys:,} of them new" if self.new_keys else ""
-        into = f"{self.keys:,} keys in {self.files} files" if self.keys else "an empty table"
         reach = f", the others in the first {self.reach:.0%} of the table" if self.reach < 1 else ""
         keys = f"{self.batch_keys:,} {kind} keys of {rows}{new}{reach}"
-        return f"{self.batches:,} x {keys}; into {into}"
+        return f"{self.batches:,} x {keys}; into {self.table}"
 
 
 def schema() -> StructType:
