@@ -45,8 +45,8 @@ demo: $(READY)  ## Run the Wanderbricks pipeline; again, and a week of changes c
 	@MILLPOND_BIN=$(CURDIR)/$(BIN) sh scripts/demo.sh
 
 test:  ## Linter, format, types and all tests.
-	@$(MAKE) --no-print-directory --jobs 2 setup spark-ready
-	@$(MAKE) --no-print-directory check unit
+	@$(MAKE) --no-print-directory --jobs 2 check spark-ready
+	@$(MAKE) --no-print-directory unit
 
 check: $(READY)  ## Linter, format, types, and that imports point one way.
 	$(BIN)/ruff check .
