@@ -124,20 +124,21 @@ def test_a_broken_object_leaves_the_others(suppliers, bucket):
     assert suppliers.rows() == [(1,)]
 
 
-def test_objects_that_were_read_are_moved(suppliers, bucket):
-    put(bucket, "daily/a.json", b'{"a": 1}\n')
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_objects_that_were_read_are_moved(suppliers, bucket, scheme):
+    put(bucket, f"{scheme}/a.json", b'{"a": 1}\n')
     suppliers.query(
-        f"SELECT a FROM STREAM read_files('s3://{BUCKET}/daily', format => 'json', "
-        f"cleanSource => 'MOVE', cleanSource.moveDestination => 's3://{BUCKET}/done', "
+        f"SELECT a FROM STREAM read_files('s3://{BUCKET}/{scheme}', format => 'json', "
+        f"cleanSource => 'MOVE', cleanSource.moveDestination => '{scheme}://{BUCKET}/done', "
         "cleanSource.retentionDuration => '0 seconds')"
     )
     suppliers.updated()
     # A file is cleaned away once the batch that read it is in the table.
-    put(bucket, "daily/b.json", b'{"a": 2}\n')
+    put(bucket, f"{scheme}/b.json", b'{"a": 2}\n')
     suppliers.updated()
     assert suppliers.rows() == [(1,), (2,)]
-    assert bucket.get_file_info(f"{BUCKET}/daily/a.json").is_file is False
-    with bucket.open_input_stream(f"{BUCKET}/done/daily/a.json") as moved:
+    assert bucket.get_file_info(f"{BUCKET}/{scheme}/a.json").is_file is False
+    with bucket.open_input_stream(f"{BUCKET}/done/{scheme}/a.json") as moved:
         assert moved.read() == b'{"a": 1}\n'
 
 

@@ -444,8 +444,11 @@ def test_options_that_change_with_every_update_leave_reads_of_several_patterns_a
     for day in range(1, 4):
         since = f"modifiedAfter => '2020-01-0{day}'"
         reads = [f"SELECT v FROM STREAM {READ}, {since}, fileNamePattern => '{p}*')" for p in "or"]
-        suppliers.query(" UNION ALL ".join(reads))
-        suppliers.updated()
+        suppliers.query(" UNION ALL ".join(reads[::-1] if day == 3 else reads))
+        if day == 3:
+            assert isinstance(suppliers.error(), CheckpointSourceChangedError)
+        else:
+            suppliers.updated()
     assert values(suppliers) == [1, 2]
 
 

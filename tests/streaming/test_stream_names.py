@@ -121,6 +121,14 @@ def test_a_new_stream_takes_a_name_that_no_other_has():
 A, B, C = (files(comment=sign) for sign in "#%$")
 
 
+def test_a_new_read_with_the_options_of_the_changed_one_behind_it_looks_like_that_one():
+    """It is the same text as if another read had been added behind."""
+    assert names_in_checkpoint({"/in": A, "/in#2": B}, {"/in": A}) == {
+        "/in": "/in",
+        "/in#2": "/in#2",
+    }
+
+
 @pytest.mark.parametrize(
     ("before", "now"),
     [
@@ -128,17 +136,29 @@ A, B, C = (files(comment=sign) for sign in "#%$")
         ([A, B], [A, C, B]),
         ([A, B], [C, A]),
         ([A, B], [B, C]),
+        ([A, B], [files(comment="%", reads=2), A]),
+        ([files(comment="#", reads=2), B], [files(comment="%", reads=2), A]),
         (
             [files(pathglobfilter="o*"), files(pathglobfilter="r*")],
             [files(pathglobfilter=p, maxfilespertrigger="3") for p in ("r*", "o*")],
         ),
     ],
-    ids=["put in front", "put between", "changed, moved", "options given on", "patterns exchanged"],
+    ids=[
+        "put in front",
+        "put between",
+        "changed, moved",
+        "options given on",
+        "given on to a new one",
+        "one of two equal ones taken over",
+        "patterns exchanged",
+    ],
 )
 def test_streams_that_move_while_options_change_are_refused(before, now):
     known = {f"/in#{number}": traits for number, traits in enumerate(before)}
     names = {f"/in#{number}": traits for number, traits in enumerate(now)}
-    with pytest.raises(CheckpointSourceChangedError, match="don't stand in their former order"):
+    with pytest.raises(
+        CheckpointSourceChangedError, match="no longer come first, in their former order"
+    ):
         names_in_checkpoint(names, known)
 
 
@@ -205,8 +225,8 @@ def test_streams_keep_their_names_or_are_refused_through_changes_of_several(data
 def _go_on(data, *, most_changes):
     """Move streams, each of a pattern and an option, change some, or add one, again and again.
 
-    More than one change may be refused, and then is not made. Streams that get what others had do
-    not move as well, and do not exchange all of it: that would be the same as if they moved.
+    More than one change may be refused, and then is not made. What is the same text as another
+    edit is left out: streams that exchange all they have, or get what others had and move as well.
     """
     streams, known, numbers = {0: ("o*", 0)}, {}, {}
     changed, is_moved = streams, False

@@ -268,12 +268,11 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
             now: All of them in the order of their reads, with the options that tell them apart.
         """
         return cls(
-            f"The flow has read {place} before, and some of its reads have other options now, or "
-            "are new, while those that there were don't stand in their former order, before new "
-            f"ones: {', '.join(now)}. It can't be told whether a read moved, or got the options "
-            "of another.",
-            hint="let the reads that there were keep their order, and put a new one after them; "
-            "change the order alone, or options alone, with an update between; or run "
+            f"Reads of {place} were changed or added, and the former ones no longer come first, in "
+            f"their former order: {', '.join(now)}. It can't be told whether a read moved, or got "
+            "the options of another.",
+            hint="keep the order of the reads while you change or add one, and put a new one after "
+            "them; change the order in an edit of its own, with an update between; or run "
             f"{FULL_REFRESH}",
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from millpond.errors import MillpondError
 from millpond.files.listed_file import ListedFile
-from millpond.files.locations import file_itself
+from millpond.files.locations import FileIdentity
 from millpond.files.options import CleanSource, FileOptions
 from millpond.files.stores import move, remove, stat
 
@@ -17,7 +17,7 @@ def clean(
     read_ms: Mapping[str, int],
     options: FileOptions,
     *,
-    needed: Collection[tuple[str, str, str]] = (),
+    needed: Collection[FileIdentity] = (),
 ) -> None:
     """See to files that were read long enough ago, as far as they are still what was read.
 
@@ -25,7 +25,7 @@ def clean(
         files: The versions that were read.
         read_ms: When, in milliseconds since 1970, by URI.
         options: Say what becomes of them, and when.
-        needed: Files that stay, as `file_itself` has them.
+        needed: Files that stay.
 
     Raises:
         MillpondError: One of them can't be removed or moved. All others are.
@@ -33,7 +33,7 @@ def clean(
     first_error: MillpondError | None = None
     until_ms = time.time() * 1000 - options.clean_source_retention_s * 1000
     for file in files:
-        if read_ms[file.uri] > until_ms or (needed and file_itself(file.uri) in needed):
+        if read_ms[file.uri] > until_ms or (needed and FileIdentity.of(file.uri) in needed):
             continue
         try:
             _clean_one(file, options)

@@ -17,7 +17,6 @@ from millpond.errors.files import FileLocationUnsupportedError
 from millpond.files.globs import fixed_prefix
 
 LOCAL = "file"
-# By scheme, what it is written as in a URI.
 OBJECT_SCHEMES = ("s3", "s3a", "s3n", "gs", "abfss", "abfs")
 # Schemes that name the same store as another.
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss"}
@@ -117,11 +116,18 @@ def parse_uri(uri: str) -> Location:
     return Location(scheme, authority, f"/{unquote_path(key)}", uri)
 
 
-def file_itself(uri: str) -> tuple[str, str, str]:
-    """What is equal for two URIs of one file: through links, or in another spelling of a store."""
-    location = parse_uri(uri)
-    path = os.path.realpath(location.path) if location.is_local else location.path
-    return *location.store, path
+@dataclass(frozen=True)
+class FileIdentity:
+    """What is equal for all URIs of one file: through links, or by another scheme of its store."""
+
+    store: tuple[str, str]
+    path: str
+
+    @classmethod
+    def of(cls, uri: str) -> FileIdentity:
+        location = parse_uri(uri)
+        path = os.path.realpath(location.path) if location.is_local else location.path
+        return cls(location.store, path)
 
 
 def quote_path(path: str) -> str:

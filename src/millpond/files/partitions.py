@@ -133,7 +133,7 @@ def _names_below(uri: str, bases: Iterable[Location], options: FileOptions) -> l
 
 def _depth(file: Location, base: Location, options: FileOptions) -> int | None:
     """How many folders of a file's path belong to what was named, or `None` if it is not in it."""
-    if (file.scheme, file.authority) != (base.scheme, base.authority):
+    if file.store != base.store:
         return None
     literal = _depth_of(file, base.path)
     if literal is not None or not is_glob(base.path):

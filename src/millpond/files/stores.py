@@ -151,7 +151,7 @@ def move(uri: str, folder: str, options: Mapping[str, str] = _NO_OPTIONS) -> str
         FileLocationUnsupportedError: The folder is in another store.
     """
     location, target = parse_uri(uri), locate(folder, root=Path("/"))
-    if (location.scheme, location.authority) != (target.scheme, target.authority):
+    if location.store != target.store:
         raise FileLocationUnsupportedError.from_move(uri, to=folder)
     store = store_for(location, options)
     wanted = path = target.path.rstrip("/") + location.path
@@ -159,7 +159,7 @@ def move(uri: str, folder: str, options: Mapping[str, str] = _NO_OPTIONS) -> str
     while store.is_folder(path) is not None:
         number += 1
         path = f"{wanted}.{number}"
-    to = target.uri(path)
+    to = location.uri(path)
     store.move(uri, to)
     return to
 

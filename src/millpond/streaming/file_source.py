@@ -17,6 +17,7 @@ from millpond.errors.streaming import CheckpointUnreadableError
 from millpond.files import ListedFile
 from millpond.files.columns import NewColumn
 from millpond.files.listed_file import SECOND_NS, name_of
+from millpond.files.locations import FileIdentity
 from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files
 from millpond.files.stores import stat
@@ -229,11 +230,11 @@ class FileSource:
         is_asked = self._options.clean_source is not CleanSource.OFF
         return is_asked and self._is_finished and self._last > 0
 
-    def clean(self, needed: Collection[tuple[str, str, str]]) -> None:
+    def clean(self, needed: Collection[FileIdentity]) -> None:
         """Remove or move files whose rows are in the table, as the option `cleanSource` says.
 
         Args:
-            needed: Those that others have yet to read, as `file_itself` has them.
+            needed: Those that others have yet to read.
 
         Raises:
             MillpondError: One of them can't be. All others are.

@@ -1,7 +1,7 @@
 """Tells from which source of its checkpoint each stream of a flow goes on.
 
 A source keeps the name that it has in the checkpoint, and with it all that says what was read of
-it, while the options of its read may change, their number, or the order of reads in the query.
+it, while its options, the number of reads in the query or their order may change.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _paired(
         for name in known.keys() - told.keys()
         if name in now and (len(now) == len(known) or name.startswith(f"{place} "))
     }
-    is_sure = _pair_by_digests(pairs, now, told)
+    pairs, is_sure = _with_alike(pairs, now, told)
     new = sorted(now.keys() - pairs.keys())
     left = sorted(known.keys() - set(pairs.values()))
     is_files = any(traits.is_files for traits in now.values())
@@ -139,11 +139,11 @@ def _paired(
     return pairs
 
 
-def _pair_by_digests(
-    pairs: dict[str, str], now: Mapping[str, StreamTraits], told: Mapping[str, StreamTraits]
-) -> bool:
-    """Add the pairs of streams that are alike; whether all options of each pair are."""
-    is_sure = True
+def _with_alike(
+    paired: Mapping[str, str], now: Mapping[str, StreamTraits], told: Mapping[str, StreamTraits]
+) -> tuple[dict[str, str], bool]:
+    """Add pairs of streams that are alike; and say whether each of them is in all its options."""
+    pairs, is_sure = {**paired}, True
     for level in range(max((len(traits.digests) for traits in told.values()), default=0)):
         ours, before = _by_digest(now, level, pairs), _by_digest(told, level, pairs.values())
         for digest in ours.keys() & before.keys():
@@ -152,18 +152,14 @@ def _pair_by_digests(
             if is_clear and len(ours[digest]) == len(before[digest]):
                 pairs |= zip(ours[digest], before[digest], strict=True)
                 is_sure = is_sure and not level
-    return is_sure
+    return pairs, is_sure
 
 
 def _keeps_options(
     now: Mapping[str, StreamTraits], told: Mapping[str, StreamTraits], pairs: Mapping[str, str]
 ) -> bool:
-    """Whether there are no streams but those that there were, with their options."""
-    before = (told.get(pairs.get(name, "")) for name in now)
-    return all(
-        known is not None and known.digests[0] == traits.digests[0]
-        for known, traits in zip(before, now.values(), strict=True)
-    )
+    """Whether there are no streams but those that there were, with all that tells them apart."""
+    return all(name in pairs and told.get(pairs[name]) == traits for name, traits in now.items())
 
 
 def _keeps_order(now: Iterable[str], known: Iterable[str], pairs: Mapping[str, str]) -> bool:

@@ -144,10 +144,20 @@ def others_of(value: Any) -> Any:
     """What of a value does not count, as in `Repeating`; nothing for one that counts throughout."""
     if isinstance(value, Repeating):
         return value.others
-    if isinstance(value, list):
-        items = [others_of(item) or None for item in value]
-        return items if any(items) else []
-    return {}
+    if not isinstance(value, list):
+        return {}
+    # Without recursion: arrays may be nested as deeply as records.
+    arrays = [value]
+    for array in arrays:
+        arrays.extend(item for item in array if isinstance(item, list))
+    others: dict[int, list[Any]] = {}
+    for array in reversed(arrays):
+        items = [
+            item.others if isinstance(item, Repeating) else others.get(id(item)) for item in array
+        ]
+        if any(items):
+            others[id(array)] = items
+    return others.get(id(value), [])
 
 
 def _strict(text: str, lenient: frozenset[str]) -> Iterator[str]:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 
 from millpond.errors import MillpondError
-from millpond.files.locations import file_itself
+from millpond.files.locations import FileIdentity
 from millpond.graph import Graph
 from millpond.graph.files import FileRead
 from millpond.streaming import StreamSource
 from millpond.streaming.file_source import FileSource
 
-# The files that a stream has yet to read, as `file_itself` has them.
-Unread = Callable[[], set[tuple[str, str, str]]]
+# The files that a stream has yet to read.
+Unread = Callable[[], set[FileIdentity]]
 
 
 class FileSources:
@@ -48,12 +48,12 @@ class FileSources:
             for flow in dataset.flows:
                 if flow.name in self._of:
                     for source in self._of[flow.name]:
-                        yield source, cache(partial(_files_themselves, source.unread))
+                        yield source, cache(partial(_identities, source.unread))
                     continue
                 for stream in flow.streams:
                     if isinstance(stream.external, FileRead):
-                        yield None, cache(partial(_files_themselves, stream.external.uris))
+                        yield None, cache(partial(_identities, stream.external.uris))
 
 
-def _files_themselves(uris: Callable[[], set[str]]) -> set[tuple[str, str, str]]:
-    return set(map(file_itself, uris()))
+def _identities(uris: Callable[[], set[str]]) -> set[FileIdentity]:
+    return set(map(FileIdentity.of, uris()))
