@@ -149,6 +149,23 @@ def test_a_file_that_cannot_be_looked_through_is_read_without_duckdb(write):
         assert repeating_files(sources[:1], found, connection) == set()
 
 
+@pytest.mark.parametrize("key", ["b", "a"])
+def test_a_record_may_be_nested_as_deeply_as_one_that_has_no_key_twice(write, key):
+    start, end = "[" * 490, "]" * 490
+    path = write(f'{{"a": 1, "{key}": 2, "l": {start}{end}}}\n')
+    answer = read("json", path, "l VARCHAR")
+    assert answer.rows == [{"l": start + end}]
+    assert answer.rescued == [{"a": 1, "b": 2} if key == "b" else {"a": 2}]
+
+
+def test_so_may_be_the_object_that_has_the_key_twice(write):
+    start, end = "[" * 490, "]" * 490
+    path = write(f'{{"l": {start}{{"x": 1, "x": 2}}{end}}}\n')
+    answer = read("json", path, "l VARCHAR")
+    assert answer.rows == [{"l": f'{start}{{"x":2}}{end}'}]
+    assert answer.rescued == [{"l": json.loads(f'{start}{{"x": 1}}{end}')}]
+
+
 class TestKeys:
     @pytest.mark.parametrize("key", ["a b", 'q"q', "s'l/~", "*", "0", "ä", "a.b", "$", "\0n", "A"])
     def test_a_key_may_have_any_name(self, write, key):
