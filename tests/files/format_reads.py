@@ -24,10 +24,14 @@ RESCUED_COLUMN = "_rescued_data"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a read gives: rows as dicts, what was rescued of each, and its schemas as text."""
+    """What a read gives: rows as dicts, what was rescued of each, and its schemas as text.
+
+    `rescued_texts` is what was rescued as it is written.
+    """
 
     rows: list[dict[str, Any]]
     rescued: list[dict[str, Any] | None]
+    rescued_texts: list[str | None]
     schema: str
     new_columns: str
     indexes: list[int]
@@ -93,6 +97,7 @@ def read(
     return Answer(
         rows,
         [None if text is None else json.loads(text) for text in rescued],
+        rescued,
         schema.simpleString().removeprefix("struct<").removesuffix(">"),
         selection.new_columns.simpleString().removeprefix("struct<").removesuffix(">"),
         indexes,

@@ -396,7 +396,9 @@ class TestLines:
         answer = read("json", path, columns=columns, rescues=False, multiLine="true")
         assert answer.rows == [{"a": None, "_corrupt_record": '{"a":"x"}'}] * count
 
-    @pytest.mark.parametrize("name", ["__millpond_text", "__millpond_rescued"])
+    @pytest.mark.parametrize(
+        "name", ["__millpond_text", "__millpond_rescued", "__millpond_corrupt"]
+    )
     @pytest.mark.parametrize("end", ["}", ', "a": "x"}'])
     def test_keys_that_millpond_uses_itself_are_rescued_and_no_text(self, write, name, end):
         lines = [

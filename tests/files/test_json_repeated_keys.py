@@ -85,9 +85,39 @@ class TestWhateverElseStandsInTheFile:
 
 class TestRescuedText:
     @pytest.mark.parametrize("columns", ["id BIGINT", f"id BIGINT, n {X}"])
-    def test_a_value_that_counts_and_is_rescued_stands_behind_the_other(self, write, columns):
-        path = write('{"n": {"x": 1, "x": "no"}}\n{"n": {"x": "no"}, "n": {"x": "none"}}\n')
-        assert read("json", path, columns).rescued == [{"n": {"x": "no"}}, {"n": {"x": "none"}}]
+    @pytest.mark.parametrize(
+        ("record", "text"),
+        {
+            '{"n": {"x": 1, "x": "no"}}': '{"n":{"x":"no"}}',
+            '{"n": {"x": "no"}, "n": {"x": "none"}}': '{"n":{"x":"none"}}',
+            '{"n": 1, "n": "no"}': '{"n":"no"}',
+            '{"n": 1, "n": {"x": "no"}}': '{"n":{"x":"no"}}',
+            '{"n": {"x": 1, "x": 2, "y": 3}}': '{"n":{"x":2,"y":3}}',
+            # The other members are kept.
+            '{"n": {"x": 1, "y": 1.50}, "n": {"x": "no"}}': '{"n":{"y":1.50,"x":"no"}}',
+            '{"m": 1, "m": 1, "n": {"x": "no"}, "l": 1}': '{"m":1,"n":{"x":"no"},"l":1}',
+        }.items(),
+    )
+    def test_a_key_is_there_once_with_the_value_that_counts(self, write, columns, record, text):
+        path = write(record + '\n{"n": {"x": "no", "y": null, "z": 0.10}}\n')
+        columns += ", m BIGINT"
+        beside = '{"n":{"x":"no","y":null,"z":0.10}}'
+        assert read("json", path, columns).rescued_texts == [text, beside]
+
+    def test_the_value_that_counts_is_there_whole_where_it_is_in_an_array(self, write):
+        path = write('{"l": [{"x": 1, "x": 2}, {"x": "no"}]}\n')
+        texts = read("json", path, f"l {X}[]").rescued_texts
+        assert texts == ['{"l":[{"x":2},{"x":"no"}]}']
+
+    def test_the_text_of_a_record_is_no_value_of_its_keys(self, write):
+        # Both are rescued as `_corrupt_record`; the text has the other one in it.
+        record = b'{"_corrupt_record": "a", "_corrupt_record": "b", "s": "\xff"}\n'
+        path = write(record + b'{"_corrupt_record": "a", "_corrupt_record": "b"}\n{"a\n')
+        assert read("json", path, "s VARCHAR").rescued == [
+            {"_corrupt_record": record.decode(errors="backslashreplace").strip()},
+            {"_corrupt_record": "b"},
+            {"_corrupt_record": '{"a'},
+        ]
 
 
 class TestInferredTypes:
@@ -102,6 +132,16 @@ class TestInferredTypes:
         assert read("json", path, rescues=False).schema == "a:bigint,n:struct<x:bigint>"
         path = write('{"a": 1, "a": 2}\n{"a"\n')
         assert read("json", path, rescues=False).schema == "_corrupt_record:string,a:bigint"
+
+    def test_not_even_if_it_is_called_so(self, write):
+        path = write('{"_corrupt_record": 1, "_corrupt_record": 2}\n')
+        answer = read("json", path, rescues=False, columnNameOfCorruptRecord="bad")
+        assert answer.schema == "_corrupt_record:bigint"
+        assert answer.rows == [{"_corrupt_record": 2}]
+        path = write('{"_corrupt_record": "a", "_corrupt_record": "b", "a": 1}\n')
+        columns = "a BIGINT, _corrupt_record VARCHAR"
+        answer = read("json", path, columns, rescues=False)
+        assert answer.rows == [{"a": 1, "_corrupt_record": None}]
 
 
 class TestLayouts:

@@ -99,7 +99,9 @@ class TestValues:
         assert answer.new_columns == "_k:bigint,b:struct<c:bigint>"
         assert answer.rescued == [{"_k": "1", "b": {"c": "2"}}]
 
-    @pytest.mark.parametrize("name", ["__millpond_text", "__millpond_rescued"])
+    @pytest.mark.parametrize(
+        "name", ["__millpond_text", "__millpond_rescued", "__millpond_corrupt"]
+    )
     def test_elements_with_names_that_millpond_uses_itself_are_rescued(self, write, name):
         path = write(f"<r><x>a</x><{name}>mine</{name}></r><r><x>b</x></r>".encode())
         answer = read(path, "x BIGINT, _corrupt_record VARCHAR", rescues=False)

@@ -16,9 +16,14 @@ from millpond.files.formats.json_found import Found
 from millpond.files.formats.json_lenient import MAX_DEPTH, depth_of
 from millpond.files.formats.json_options import JsonOptions
 from millpond.files.formats.json_repeated_keys import repeating_files
-from millpond.files.formats.json_rewriting import OWN_KEYS, REST_KEY, Place, Rewriting
+from millpond.files.formats.json_rewriting import (
+    CORRUPT_KEY,
+    OWN_KEYS,
+    REST_KEY,
+    Place,
+    Rewriting,
+)
 from millpond.files.formats.json_sources import Source, records_sql, source_of
-from millpond.files.formats.rescue import CORRUPT_RECORD
 from millpond.files.options import ParseMode
 
 if TYPE_CHECKING:
@@ -48,8 +53,8 @@ class Records:
         sources: The files, in order.
         found: What all of them hold.
         has_extreme_numbers: Whether some may be beyond what DuckDB's types hold.
-        has_rest: Whether some have what is no value of a column, under `REST_KEY`.
-        has_corrupt: Whether that is, of some, what could not be read.
+        has_rest: Whether some have values that do not count, under `REST_KEY`.
+        has_corrupt: Whether some could not be read; their texts are under `CORRUPT_KEY`.
         words: The places where numbers were that are none, or infinite; they are texts now.
     """
 
@@ -99,7 +104,7 @@ def find_records(
     Args:
         keeps_text: Whether the texts of records are needed as they are in the files, unless they
             are long.
-        has_own_keys: Whether the files were written by millpond, and `REST_KEY` is its own.
+        has_own_keys: Whether the files were written by millpond, and `OWN_KEYS` are its own.
 
     Raises:
         FileUnreadableError: A file can't be read.
@@ -224,7 +229,7 @@ class _Survey:
         if (own and not self._has_own_keys) or depth_of(held) > MAX_DEPTH:
             return False
         self.has_rest |= REST_KEY in own
-        self.has_corrupt |= CORRUPT_RECORD in (parsed.get(REST_KEY) or {})
+        self.has_corrupt |= CORRUPT_KEY in own
         self.found.add(held)
         return True
 

@@ -1,7 +1,7 @@
 """Writes files of JSON anew where DuckDB's reader does not take all of their records.
 
-In the new file each line is a record in standard JSON. What of a record can't be read stands in it
-under a key of its own.
+In the new file each line is a record in standard JSON. What can't be read of it, or does not count,
+stands in it under keys of millpond's own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from millpond.files.formats.json_lenient import (
     written,
 )
 from millpond.files.formats.json_options import JsonOptions
-from millpond.files.formats.rescue import CORRUPT_RECORD
 from millpond.files.options import ParseMode
 
 # A record can't be longer; DuckDB needs several times its length.
@@ -34,12 +33,14 @@ MAX_RECORD_BYTES = 16 << 20
 MAX_TEXT_CHARACTERS = 1 << 20
 # A file that is one value is read whole, and only where DuckDB could not read it.
 MAX_VALUE_BYTES = 64 << 20
-# What could not be read of a record, as an object.
+# What is rescued of a record whatever the columns are, as an object: values that do not count.
 REST_KEY = "__millpond_rescued"
+# The text of a record that could not be read, at all or in some character.
+CORRUPT_KEY = "__millpond_corrupt"
 # The text of a record: as it is in its file, but of one in an array as it is written anew.
 TEXT_KEY = "__millpond_text"
 # Where a file has such keys itself, they are among what is under `REST_KEY`.
-OWN_KEYS = frozenset({REST_KEY, TEXT_KEY})
+OWN_KEYS = frozenset({REST_KEY, CORRUPT_KEY, TEXT_KEY})
 
 # The keys of objects, one within the other, and `None` for the items of an array.
 Place = tuple[str | None, ...]
@@ -140,7 +141,7 @@ class Rewriting:
         if self.mode is ParseMode.FAIL_FAST:
             raise MalformedRecordError.in_file(file.uri, record=number, text=text, reason=reason)
         if self.mode is ParseMode.PERMISSIVE:
-            yield json.dumps({REST_KEY: {CORRUPT_RECORD: _shown(raw)}})
+            yield json.dumps({CORRUPT_KEY: _shown(raw)})
 
     def _record_line(
         self, value: dict[str, Any], record: Record, told: _Told, place: int, *, is_damaged: bool
@@ -149,11 +150,12 @@ class Rewriting:
         line = written({key: value[key] for key in value if key not in moved}, record)
         rest = dict(others_of(value))
         rest |= {key: value[key] for key in moved if value[key] is not None}
-        members = written(rest, record)
-        if (is_damaged or record.is_damaged) and _UNREADABLE in line:
-            damaged = written({CORRUPT_RECORD: told.text(place)}, Record(None))
-            members = f"{members[:-1]}{',' if rest else ''}{damaged[1:]}"
-        return line if members == "{}" else _with_member(line, REST_KEY, members)
+        is_unread = (is_damaged or record.is_damaged) and _UNREADABLE in line
+        if rest:
+            line = _with_member(line, REST_KEY, written(rest, record))
+        if is_unread:
+            line = _with_member(line, CORRUPT_KEY, written(told.text(place), Record(None)))
+        return line
 
     def _with_text(self, line: str, value: dict[str, Any], record: Record, raw: bytes) -> str:
         """The line of a record with its text, too, unless that is long."""

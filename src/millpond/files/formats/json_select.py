@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from millpond.files.formats.file_sql import uri_sql
 from millpond.files.formats.json_found import ARRAY, DOUBLE, INTEGER, MIXED, NULL, OBJECT, Found
 from millpond.files.formats.json_options import JsonOptions
 from millpond.files.formats.json_records import Records
-from millpond.files.formats.json_rewriting import REST_KEY, TEXT_KEY
+from millpond.files.formats.json_rewriting import CORRUPT_KEY, OWN_KEYS, REST_KEY, TEXT_KEY
 from millpond.files.formats.json_values import (
     JsonValues,
     has_rest,
@@ -140,7 +141,7 @@ class JsonSelect:
 
     def _column(self, field: StructField) -> Value:
         if self._is_corrupt_column(field):
-            unread = f"json_extract_string(json, '/{REST_KEY}/{CORRUPT_RECORD}')"
+            unread = f"json_extract_string(json, {pointer(CORRUPT_KEY)})"
             if not self._misfits:
                 return Value(unread)
             misfit = " OR ".join(self._misfits)
@@ -182,21 +183,21 @@ class JsonSelect:
                 continue
             source = self._source(field.name)
             misfit = self._column(field).misfit or "false"
-            parts.append(RescuedPart(field.name, misfit, self._raw(source)))
+            parts.append(RescuedPart(field.name, misfit, source))
             # Of keys that differ by case, all but the one that the column has.
             for index, key in enumerate(self._keys[field.name][1:], start=1):
                 before = [self._place(other) for other in self._keys[field.name][:index]]
                 place = self._place(key)
                 when = f"{place} IS NOT NULL AND coalesce({', '.join(before)}) IS NOT NULL"
-                parts.append(RescuedPart(key, when, self._raw(place)))
-        return rescued_sql(parts, before=self._apart(), members=self._unasked())
-
-    def _apart(self) -> list[str]:
-        """Members for what is under `REST_KEY`; a value that counts stands behind them."""
-        if not self.records.has_rest:
-            return []
-        held = f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)"
-        return [self._raw(_inside(held))]
+                parts.append(RescuedPart(key, when, place))
+        objects = [rescued_sql(parts, members=self._unasked())]
+        if self.records.has_rest:
+            objects.insert(0, f"CAST(json_extract(json, {pointer(REST_KEY)}) AS VARCHAR)")
+        if self.records.has_corrupt:
+            text = f"CAST(json_extract(json, {pointer(CORRUPT_KEY)}) AS VARCHAR)"
+            part = RescuedPart(CORRUPT_RECORD, f"{text} IS NOT NULL", text)
+            objects.append(rescued_sql([part]))
+        return self._raw(_merged(objects))
 
     def _unasked(self) -> list[str]:
         """Members of the rescued object for what no column was asked for."""
@@ -204,8 +205,8 @@ class JsonSelect:
         others = has_rest("json", known, self.records.found)
         if others is None:
             return []
-        inside = _inside(rest("json", [*known, REST_KEY, TEXT_KEY]))
-        return [self._raw(f"CASE WHEN {others} THEN {inside} END")]
+        inside = _inside(rest("json", [*known, *sorted(OWN_KEYS)]))
+        return [f"CASE WHEN {others} THEN {inside} END"]
 
     def _stop_or_drop(self) -> str:
         misfit = " OR ".join(self._misfits)
@@ -216,6 +217,19 @@ class JsonSelect:
         where = uri_sql(uris, quote(FILE_INDEX))
         message = f"{where} || {literal(': ' + str(error) + ' ')} || {self._own_text()}"
         return f"CASE WHEN {misfit} THEN CAST(error({message}) AS BOOLEAN) ELSE false END"
+
+
+def _merged(objects: Sequence[str]) -> str:
+    """One object of those that are not NULL: of a key that several have, the value of the last.
+
+    Where both values are objects, they are merged likewise.
+    """
+    if len(objects) == 1:
+        return objects[0]
+    listed = f"list_filter([{', '.join(objects)}], lambda __object: __object IS NOT NULL)"
+    merge = "CAST(json_merge_patch(__first, __second) AS VARCHAR)"
+    # There is nothing to reduce in an empty list.
+    return f"list_reduce(nullif({listed}, []), lambda __first, __second: {merge})"
 
 
 def _inside(text: str) -> str:

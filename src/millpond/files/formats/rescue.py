@@ -26,17 +26,13 @@ class RescuedPart:
     json: str
 
 
-def rescued_sql(
-    parts: Iterable[RescuedPart], *, before: Iterable[str] = (), members: Iterable[str] = ()
-) -> str:
+def rescued_sql(parts: Iterable[RescuedPart], *, members: Iterable[str] = ()) -> str:
     """SQL of the JSON object, or of NULL where nothing has to be kept.
 
     Args:
-        before: SQL of members that stand before the parts, as those that follow.
         members: SQL of further members as text, such as `"a":1,"b":2`; NULL for none.
     """
-    texts = [*before]
-    texts += [
+    texts = [
         f"CASE WHEN {part.when} THEN {literal(json_name(part.name) + ':')} || {part.json} END"
         for part in parts
     ]

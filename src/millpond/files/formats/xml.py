@@ -19,10 +19,9 @@ from millpond.files.formats.base import LocalFile, Selection
 from millpond.files.formats.json import STOPPING
 from millpond.files.formats.json_options import JsonOptions, json_options
 from millpond.files.formats.json_records import find_records
-from millpond.files.formats.json_rewriting import OWN_KEYS, REST_KEY
+from millpond.files.formats.json_rewriting import CORRUPT_KEY, OWN_KEYS, REST_KEY
 from millpond.files.formats.json_select import JsonSelect
 from millpond.files.formats.merged_types import merge_structs
-from millpond.files.formats.rescue import CORRUPT_RECORD
 from millpond.files.formats.xml_options import XmlOptions, xml_options
 from millpond.files.formats.xml_rows import Row, RowReader, declared_encoding
 from millpond.files.formats.xml_values import XmlFound, row_values
@@ -149,14 +148,14 @@ class _Rewriting:
         else:
             others = {name: values.pop(name) for name in OWN_KEYS & values.keys()}
             self._found.add(values)
-            if shown != row.text:
-                others[CORRUPT_RECORD] = shown
             if others:
                 values[REST_KEY] = others
+            if shown != row.text:
+                values[CORRUPT_KEY] = shown
             return json.dumps(values)
         if self._options.mode is ParseMode.FAIL_FAST:
             raise MalformedRecordError.in_file(file.uri, record=number, text=shown, reason=reason)
         if self._options.mode is ParseMode.DROP_MALFORMED:
             return None
         self._has_corrupt = True
-        return json.dumps({REST_KEY: {CORRUPT_RECORD: shown}})
+        return json.dumps({CORRUPT_KEY: shown})
