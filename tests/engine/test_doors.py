@@ -107,7 +107,7 @@ def test_the_port_is_closed_and_has_one_connection_however_many_sessions_there_a
     with closing(EmbeddedEngine()) as engine:
         address = engine._server._address
         for number in range(3):
-            engine.client({"spark.sql.session.timeZone": f"+0{number + 1}:00"})
+            engine.client({"spark.own": str(number)})
             assert run(engine) == [{"n": 45}]
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(address, timeout=5)

@@ -8,7 +8,7 @@ from millpond.engine.embedded import EmbeddedEngine
 
 def test_nothing_holds_an_engine_that_was_closed():
     engine = EmbeddedEngine()
-    engine.client({"spark.sql.session.timeZone": "Europe/Berlin"})
+    engine.client({"spark.sql.timestampType": "TIMESTAMP_NTZ"})
     held = weakref.ref(engine), weakref.ref(engine.session.client)
     engine.close()
     del engine

@@ -394,15 +394,6 @@ class TestTimeBounds:
         found = analysed("x.ts > y.ntz", **sides)
         assert bounds(found) == (("x.ts", 0), None)
 
-    def test_where_clocks_change_a_time_without_zone_bounds_no_time_with_one(self, engine, side):
-        client = engine._sessions.client({"spark.sql.session.timeZone": "Europe/Berlin"})
-        right = side("y", event_time="ntz")
-        join = proto.Join(left=side("x"), right=right)
-        join.join_condition.CopyFrom(text_expression("x.ts > y.ntz"))
-        assert bounds(analyse(join, client)) == (None, None)
-        join.join_condition.CopyFrom(text_expression("x.ntz > y.ntz - INTERVAL 1 DAY"))
-        assert bounds(analyse(join, client)) == (("x.ntz", DAY), None)
-
     def test_of_two_event_times_late_rows_are_told_by_the_first(self, analysed, engine):
         fields = [
             StructField(field.name, field.dataType, True, {WATERMARK: "0"})

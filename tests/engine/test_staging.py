@@ -1,6 +1,7 @@
 """A batch's rows are computed once and written as Parquet that DuckDB reads as what they are."""
 
 import datetime as dt
+import re
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 from millpond.definitions import Expectation
+from millpond.engine.embedded import EmbeddedEngine
 from millpond.engine.protocol import EXPECTATION_COLUMN, SEQUENCE_COLUMN, EmptyInput
 from millpond.errors.engine import (
     DuplicateColumnError,
@@ -222,7 +224,7 @@ def test_settings_of_a_flow_are_its_own(engine, tmp_path):
     base = tables(engine, tmp_path, t=pa.table({"k": [0]}))
     found = plan(
         engine,
-        sql("SELECT unix_timestamp(TIMESTAMP'1970-01-02 00:00:00') AS s FROM STREAM t"),
+        sql("SELECT typeof(TIMESTAMP'1970-01-02 00:00:00') AS s FROM STREAM t"),
         base,
     )
 
@@ -230,14 +232,14 @@ def test_settings_of_a_flow_are_its_own(engine, tmp_path):
         batch = engine.stage(found, base, folder=tmp_path / str(number), spark_conf=spark_conf)
         return rows(batch)[0][0]
 
-    tokyo = {"spark.sql.session.timeZone": "Asia/Tokyo"}
-    assert shown(0, tokyo) == 54000
-    assert shown(1, None) == 86400
-    assert engine.session.conf.get("spark.sql.session.timeZone") == "UTC"
+    zoneless = {"spark.sql.timestampType": "TIMESTAMP_NTZ"}
+    assert shown(0, zoneless) == "timestamp_ntz"
+    assert shown(1, None) == "timestamp"
+    assert engine.session.conf.get("spark.sql.timestampType", None) is None
     with ThreadPoolExecutor(4) as pool:
-        settings = [tokyo if number % 2 else None for number in range(2, 18)]
+        settings = [zoneless if number % 2 else None for number in range(2, 18)]
         found_there = list(pool.map(shown, range(2, 18), settings))
-    assert found_there == [86400, 54000] * 8
+    assert found_there == ["timestamp", "timestamp_ntz"] * 8
 
 
 def test_batches_run_side_by_side(engine, tmp_path):
@@ -258,16 +260,16 @@ def test_batches_run_side_by_side(engine, tmp_path):
     assert found == [sum(k * n for k in range(n, 100)) for n in range(24)]
 
 
-def test_a_setting_that_the_engine_refuses_is_an_error(engine, tmp_path):
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "+09:00", "No/Where"])
+def test_a_time_zone_that_the_engine_would_half_ignore_is_an_error(engine, tmp_path, zone):
     base = tables(engine, tmp_path, t=[{"k": 1}])
     found = plan(engine, sql("SELECT k FROM STREAM t"), base)
-    with pytest.raises(EngineConfigurationError, match="timeZone"):
-        engine.stage(
-            found,
-            base,
-            folder=tmp_path / "x",
-            spark_conf={"spark.sql.session.timeZone": "No/Where"},
-        )
+    settings = {"spark.sql.session.timeZone": zone}
+    with pytest.raises(EngineConfigurationError, match=re.escape(zone)) as refused:
+        engine.stage(found, base, folder=tmp_path / "x", spark_conf=settings)
+    assert "from_utc_timestamp" in refused.value.hint
+    with pytest.raises(EngineConfigurationError):
+        EmbeddedEngine(configuration=settings)
 
 
 def test_the_rows_of_empty_inputs_are_none(engine, tmp_path):

@@ -54,6 +54,8 @@ def test_a_server_that_lets_nobody_in_is_no_setting_that_it_refuses(code: grpc.S
 
 def test_sessions_tell_what_did_not_reach_the_server_as_it_is() -> None:
     with refusing(grpc.StatusCode.UNAUTHENTICATED) as url:
-        sessions = Sessions(url, {"spark.x": "1"}, RegisteredFunctions(), retries=[])
+        sessions = Sessions(
+            url, {"spark.x": "1"}, RegisteredFunctions(), check=lambda _: None, retries=[]
+        )
         with closing(sessions), pytest.raises(PySparkException, match="token has expired"):
             sessions.client()

@@ -419,6 +419,14 @@ class EngineConfigurationError(MillpondError, ValueError):
             hint="mend it under `configuration` in the spec, or in the flow's spark_conf",
         )
 
+    @classmethod
+    def from_time_zone(cls, key: str, zone: str) -> Self:
+        return cls(
+            f"The embedded engine shows all times in UTC, and can't take {key} = {zone!r}.",
+            hint="leave it out, and ask for the time of a zone where it is needed, such as "
+            "from_utc_timestamp(time, 'Europe/Berlin'); a Spark server (--engine) knows all zones",
+        )
+
 
 class EngineStartError(MillpondError, RuntimeError):
     """The embedded engine can't be started, or not so that nobody but its process can use it."""

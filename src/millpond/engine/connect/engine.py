@@ -83,7 +83,7 @@ class ConnectEngine(ABC):
         from millpond.engine.connect.functions import RegisteredFunctions
         from millpond.engine.connect.guard import DefinitionGuard
         from millpond.engine.connect.session import PipelineSession
-        from millpond.engine.connect.sessions import Sessions, settings_of
+        from millpond.engine.connect.sessions import DEFAULT_CONFIGURATION, Sessions
 
         call_sites.watch()
         client_logs.keep_quiet()
@@ -98,13 +98,23 @@ class ConnectEngine(ABC):
             lambda plan, root: self.resolved(plan, root)[0],
             marks_state=computes_state,
         )
-        settings = settings_of(configuration)
-        self._sessions = Sessions(connection, settings, self._functions, retries=retries)
+        settings = {**DEFAULT_CONFIGURATION, **(configuration or {})}
+        self._sessions = Sessions(
+            connection, settings, self._functions, check=self.check_settings, retries=retries
+        )
         self._sessions.client()
         self._session = PipelineSession(
             connection, guard=self._guard, functions=self._functions, retries=retries
         )
         self._session.client.set_all(settings)
+
+    @abstractmethod
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        """Raise for settings that the server would take, and not do.
+
+        Raises:
+            EngineConfigurationError: There is one.
+        """
 
     @property
     def session(self) -> SparkSession:

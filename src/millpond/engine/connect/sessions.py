@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
@@ -25,7 +23,6 @@ DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}
 _NOT_ASKED = frozenset(
     {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNAUTHENTICATED", "PERMISSION_DENIED"}
 )
-_OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?\Z")
 
 
 class Sessions:
@@ -36,6 +33,8 @@ class Sessions:
 
     Args:
         connection: Address of the server, or what makes channels to it.
+        configuration: Settings of each of them.
+        check: Raises for settings that the server would take, and not do.
         retries: PySpark's policies for a server that does not answer; `None` for its own.
     """
 
@@ -45,9 +44,11 @@ class Sessions:
         configuration: Mapping[str, str],
         functions: RegisteredFunctions,
         *,
+        check: Callable[[Mapping[str, str]], None],
         retries: Sequence[Any] | None = None,
     ) -> None:
         self._connection = connection
+        self._check = check
         self._configuration = configuration
         self._functions = functions
         self._retries = retries
@@ -106,11 +107,12 @@ class Sessions:
             self._clients.clear()
 
     def _open(self, spark_conf: frozenset[tuple[str, str]]) -> Any:
-        check_time_zone(dict(spark_conf))
+        settings = {**self._configuration, **dict(spark_conf)}
+        self._check(settings)
         client = SparkConnectClient(self._connection)
         if self._retries is not None:
             client.set_retry_policies(list(self._retries))
-        for key, value in {**self._configuration, **dict(spark_conf)}.items():
+        for key, value in settings.items():
             pair = proto.KeyValue(key=key, value=value)
             setting = proto.ConfigRequest.Set(pairs=[pair])
             try:
@@ -130,31 +132,3 @@ def _is_about_connection(error: PySparkException) -> bool:
         return condition == "RETRIES_EXCEEDED" or condition.startswith("INVALID_HANDLE.")
     code = error.getGrpcStatusCode() if isinstance(error, SparkConnectGrpcException) else None
     return code is not None and code.name in _NOT_ASKED
-
-
-def settings_of(configuration: Mapping[str, str] | None) -> dict[str, str]:
-    """What every session of a pipeline is given.
-
-    Raises:
-        EngineConfigurationError: A setting can't be.
-    """
-    settings = {**DEFAULT_CONFIGURATION, **(configuration or {})}
-    check_time_zone(settings)
-    return settings
-
-
-def check_time_zone(settings: Mapping[str, str]) -> None:
-    """Raise for a time zone that there is none of. Sail would take any text for UTC.
-
-    Raises:
-        EngineConfigurationError: The time zone is no region and no offset.
-    """
-    zone = settings.get(TIME_ZONE, "UTC")
-    if _OFFSET.match(zone):
-        return
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise EngineConfigurationError.of(
-            TIME_ZONE, zone, "there is no such time zone; write one such as Europe/Berlin or UTC"
-        ) from error

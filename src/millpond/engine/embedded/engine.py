@@ -24,8 +24,11 @@ from millpond.engine.protocol import (
     StagedBatch,
     StateDescription,
 )
+from millpond.errors.engine import EngineConfigurationError
 from millpond.files.metadata import METADATA_COLUMN
 from millpond.names import DEFAULT_CATALOG, DEFAULT_SCHEMA
+
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT"})
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -76,6 +79,14 @@ class EmbeddedEngine(ConnectEngine):
         except BaseException:
             self.close()
             raise
+
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        from millpond.engine.connect.sessions import TIME_ZONE
+
+        zone = settings[TIME_ZONE]
+        if zone not in _UTC:
+            # Sail shows times that it made of text in the zone, and those of tables in UTC.
+            raise EngineConfigurationError.from_time_zone(TIME_ZONE, zone)
 
     def relation(self, source: Input) -> Any:
         """What stands in a plan for an input that is no plan."""

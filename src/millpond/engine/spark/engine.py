@@ -60,7 +60,6 @@ class SparkEngine(ConnectEngine):
         import_client()
         from pyspark.sql.connect.client.retries import DefaultPolicy
 
-        _check_settings(configuration or {})
         check_answers(url)
         self.url = url
         try:
@@ -116,6 +115,16 @@ class SparkEngine(ConnectEngine):
         releasing.start()
         releasing.join(RELEASE_S)
         super().close()
+
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        value = settings[CASE_SENSITIVE]
+        if value.strip().lower() != "false":
+            # Nothing else here tells names apart by their case.
+            raise EngineConfigurationError.of(
+                CASE_SENSITIVE,
+                value,
+                "names of tables and columns are the same in upper and lower case",
+            )
 
     def relation(self, source: Input) -> Any:
         """What stands in a plan for an input that is no plan."""
@@ -178,7 +187,6 @@ class SparkEngine(ConnectEngine):
         """
         from millpond.engine.spark.session import ClientSession
 
-        _check_settings(spark_conf or {})
         return ClientSession(self.client(spark_conf, owner=owner))
 
 
@@ -192,18 +200,3 @@ def _release(clients: Sequence[Any]) -> None:
         with suppress(PySparkException, ValueError):
             client.set_retry_policies([])
             SparkConnectClient.release_session(client)
-
-
-def _check_settings(settings: Mapping[str, str]) -> None:
-    """Raise where Spark is to tell names apart by their case, as nothing else here does.
-
-    Raises:
-        EngineConfigurationError: It is.
-    """
-    value = settings.get(CASE_SENSITIVE, "false")
-    if value.strip().lower() != "false":
-        raise EngineConfigurationError.of(
-            CASE_SENSITIVE,
-            value,
-            "names of tables and columns are the same in upper and lower case",
-        )
