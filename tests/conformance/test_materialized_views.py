@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -63,6 +65,17 @@ def test_a_materialized_view_follows_its_query_to_other_columns(folder):
     yield
     assert folder.rows("shaped") == [("a", 1, "x")]
     assert folder.columns("shaped") == ["k", "n", "total"]
+
+
+@story
+def test_a_materialized_view_gets_a_column_without_a_time_zone(folder):
+    text = "CREATE MATERIALIZED VIEW ntz AS SELECT k {} FROM ntz_in"
+    folder.write("p.sql", text.format(""))
+    folder.feed("ntz_in", [{"k": "a"}])
+    yield
+    folder.write("p.sql", text.format(", TIMESTAMP_NTZ '2020-01-01 10:00:00' AS t"))
+    yield
+    assert folder.rows("ntz") == [("a", datetime(2020, 1, 1, 10))]  # noqa: DTZ001 - as asked for
 
 
 @story

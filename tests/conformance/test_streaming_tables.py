@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -139,6 +141,41 @@ def test_a_wider_type_of_the_query_widens_the_column(folder):
     found = run_query(folder.project(), "SELECT k, v FROM bigger ORDER BY k")
     assert found.column("k").to_pylist() == ["a", "b", "c"]
     assert found.column("v").to_pylist() == [1, 8_000_000_002, 3]
+
+
+NTZ = "TIMESTAMP_NTZ '2020-01-01 10:00:00'"
+
+
+@story
+def test_a_table_that_is_there_gets_columns_and_fields_without_a_time_zone(folder):
+    text = """
+        CREATE STREAMING TABLE ntz_column AS SELECT k {0} FROM STREAM(ntz_in);
+        CREATE STREAMING TABLE ntz_field AS
+        SELECT array(named_struct('k', k {1})) AS a FROM STREAM(ntz_in);
+        CREATE STREAMING TABLE ntz_date AS SELECT k, {2} AS t FROM STREAM(ntz_in);
+    """
+    folder.write("p.sql", text.format("", "", "DATE '2020-01-01'"))
+    folder.feed("ntz_in", [{"k": "a"}])
+    yield
+    folder.write("p.sql", text.format(f", {NTZ} AS t", f", 't', {NTZ}", NTZ))
+    folder.feed("ntz_in", [{"k": "b"}])
+    yield
+    ten, midnight = datetime(2020, 1, 1, 10), datetime(2020, 1, 1)  # noqa: DTZ001 - as asked for
+    assert folder.rows("ntz_column") == [("a", None), ("b", ten)]
+    assert folder.rows("ntz_field") == [([{"k": "a", "t": None}],), ([{"k": "b", "t": ten}],)]
+    found = run_query(folder.project(), "SELECT t FROM ntz_date ORDER BY k")
+    assert found.column("t").to_pylist() == [midnight, ten]
+
+
+@story
+def test_a_full_refresh_gives_columns_without_a_time_zone(folder):
+    text = "CREATE STREAMING TABLE ntz_anew AS SELECT k, {} AS t FROM STREAM(ntz_anew_in)"
+    folder.write("p.sql", text.format("1"))
+    folder.feed("ntz_anew_in", [{"k": "a"}])
+    yield
+    folder.write("p.sql", text.format(NTZ))
+    yield FullRefresh("ntz_anew")
+    assert folder.rows("ntz_anew") == [("a", datetime(2020, 1, 1, 10))]  # noqa: DTZ001 - likewise
 
 
 @story

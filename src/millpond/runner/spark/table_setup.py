@@ -29,6 +29,7 @@ from millpond.runner.spark.sql import (
     type_sql,
 )
 from millpond.runner.spark.tables import SparkTable, TableDetail
+from millpond.runner.spark.type_features import features_of_types, is_listed
 from millpond.runner.table_properties import (
     CHECKPOINT_PROPERTY,
     NO_MORE_BATCHES,
@@ -163,7 +164,11 @@ class _Setup:
         check_drift(dataset, detail.properties)
         wider = widened(dataset, current) if is_streaming else current
         wanted = self._properties(self._taken_over(detail))
-        changed = {k: v for k, v in wanted.items() if detail.properties.get(k) != v}
+        changed = {
+            key: value
+            for key, value in wanted.items()
+            if detail.properties.get(key) != value and not is_listed(key, detail.features)
+        }
         if changed:
             self.table.set_properties(changed)
         self._widen(current, wider)
@@ -237,7 +242,7 @@ class _Setup:
 
     def _properties(self, checkpoints: Mapping[str, str]) -> dict[str, str]:
         dataset = self.dataset
-        given = dict(dataset.dataset.table_properties)
+        given = {**features_of_types(dataset.schema), **dataset.dataset.table_properties}
         if any(_NEED_MAPPING & set(name) for name in _names(dataset.schema)):
             given = {**MAPPING, **given}
         if self.owner is not None:
