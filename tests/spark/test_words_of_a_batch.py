@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.spark import SparkWorkerLateError
 from millpond.runner.spark.batch_program import PROBLEM
 from millpond.runner.spark.failures import _late_worker, _problem
@@ -43,6 +44,19 @@ def test_a_problem_that_is_told_whole_is_an_error_of_its_own() -> None:
     error = _problem(f"{PROBLEM}{json.dumps(row)}", task())
     assert "a null sequence (s)" in str(error)
     assert '{"k":1}' in str(error)
+
+
+def test_the_row_that_fails_an_append_flow_is_shown_in_part_where_it_is_long() -> None:
+    long = task()
+    expectation = SimpleNamespace(name="short", constraint="length(k) < 9")
+    long.dataset.dataset.expectations = (expectation,)
+    row = json.dumps({"k": "x" * 5000})
+    told = json.dumps({"problem": "expectation_row", "expectation": "short"})
+    error = _problem(f"{PROBLEM}{told} row: {row}", long)
+    assert isinstance(error, ExpectationViolationError)
+    assert error.row_json == row
+    assert row[:900] in str(error)
+    assert len(str(error)) < 1500
 
 
 def test_a_server_that_is_too_busy_for_python_is_no_fault_of_the_query() -> None:

@@ -9,6 +9,8 @@ _MEND_ROWS = (
     "mend the rows at their source, or let the expectation drop them (ON VIOLATION DROP ROW, "
     "expect_or_drop) or only count them (no ON VIOLATION, expect)"
 )
+# As much of a row as a message shows.
+_SHOWN_SIGNS = 1000
 
 
 class ExpectationViolationError(MillpondError, ValueError):
@@ -46,7 +48,7 @@ class ExpectationViolationError(MillpondError, ValueError):
             f"{rows} of batch {batch_id} of flow {flow} into {target} "
             f"{'does' if failed_rows == 1 else 'do'} not meet the expectation {expectation!r}: "
             f"{constraint}. Nothing of the batch was applied.",
-            detail=f"one of them: {cut_short(row_json, limit=1000)}",
+            detail=f"one of them: {cut_short(row_json, limit=_SHOWN_SIGNS)}",
             hint=_MEND_ROWS,
         )
         error.expectation = expectation
@@ -62,7 +64,7 @@ class ExpectationViolationError(MillpondError, ValueError):
         error = cls(
             f"A row of flow {flow} into {target} does not meet the expectation {expectation!r}: "
             f"{constraint}. Nothing of its batch was applied.",
-            detail=f"it is: {row_json}",
+            detail=f"it is: {cut_short(row_json, limit=_SHOWN_SIGNS)}",
             hint=_MEND_ROWS,
         )
         error.expectation = expectation
