@@ -79,6 +79,27 @@ def test_a_materialized_view_gets_a_column_without_a_time_zone(folder):
 
 
 @story
+def test_a_materialized_view_has_its_columns_as_they_are_declared(folder):
+    text = "CREATE MATERIALIZED VIEW cased ({}) AS SELECT 'a' AS k, count(*) AS N {} FROM cased_in"
+    folder.write("p.sql", text.format("n BIGINT, K STRING", ""))
+    folder.feed("cased_in", [{"v": 1}])
+    yield
+    assert folder.columns("cased") == ["n", "K"]
+    wider = text.format(
+        "n BIGINT, K STRING, P STRUCT<x: BIGINT, Y: BIGINT>, none DATE, Z INT", "{}"
+    )
+    folder.write("p.sql", wider.format(", 1 AS z, named_struct('y', 2, 'X', 1) AS p"))
+    for rows in (1, 2):
+        yield
+        assert folder.columns("cased") == ["n", "K", "P", "none", "Z"]
+        assert folder.rows("cased") == [(rows, "a", {"x": 1, "Y": 2}, None, 1)]
+        folder.feed("cased_in", [{"v": 2}])
+    # What the table is does not change any more.
+    newest = max((folder.table("cased") / "_delta_log").glob("*.json"))
+    assert "metaData" not in newest.read_text()
+
+
+@story
 def test_a_materialized_view_keeps_comments_and_constraints_of_its_columns(folder):
     text = "CREATE MATERIALIZED VIEW strict (k STRING NOT NULL COMMENT 'key'{}) AS SELECT * FROM {}"
     folder.write("p.sql", text.format("", "strict_in"))
@@ -133,6 +154,19 @@ def test_a_materialized_view_takes_other_partition_columns(folder):
     yield
     assert DeltaTable(folder.table("parted")).metadata().partition_columns == []
     assert folder.rows("parted") == [("a", 1)]
+
+
+@story
+def test_a_partition_column_of_a_materialized_view_may_change_its_letter_case(folder):
+    text = "CREATE MATERIALIZED VIEW cased ({}) PARTITIONED BY (k) AS SELECT k, v FROM cased_in"
+    folder.write("p.sql", text.format("v BIGINT, k STRING"))
+    folder.feed("cased_in", [{"k": "a", "v": 1}])
+    yield
+    folder.write("p.sql", text.format("K STRING, v BIGINT"))
+    yield
+    partitioned = DeltaTable(folder.table("cased")).metadata().partition_columns
+    assert [*partitioned, "v"] == folder.columns("cased")
+    assert folder.rows("cased") == [("a", 1)]
 
 
 @story

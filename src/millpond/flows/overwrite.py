@@ -46,7 +46,11 @@ def overwrite(
 
     def attempt(transaction: Transaction) -> BatchResult:
         snapshot = transaction.snapshot
-        metadata = replace(snapshot.metadata, schema=schema or snapshot.metadata.schema)
+        metadata = snapshot.metadata
+        if schema is not None:
+            names = {field.name.lower(): field.name for field in schema.fields}
+            partitioned = tuple(names[column.lower()] for column in metadata.partition_columns)
+            metadata = replace(metadata, schema=schema, partition_columns=partitioned)
         is_same_shape = metadata == snapshot.metadata
         with cursor(batch.files) as connection:
             rows = read_batch(connection, batch, context, metadata=metadata)
