@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.takeover import CheckpointOfOtherEngineError
 from millpond.runner.project import load
 from tests.pipeline_folder import PipelineFolder
@@ -15,6 +16,10 @@ FLOW REPLACE USING (supplier) SEQUENCE BY sent BY NAME
 SELECT supplier, article, sent FROM STREAM(lists);
 """
 COPIES = "CREATE OR REFRESH STREAMING TABLE copies AS SELECT * FROM STREAM lists;\n"
+FAILING = """\
+CREATE OR REFRESH STREAMING TABLE copies (CONSTRAINT sent EXPECT (sent > 0) ON VIOLATION FAIL UPDATE)
+AS SELECT * FROM STREAM lists;
+"""
 COUNT = "CREATE OR REFRESH MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM prices;\n"
 
 
@@ -108,3 +113,26 @@ def set_up_alone(folder: PipelineFolder) -> None:
             runtime.set_up(dataset, reset=False)
     finally:
         runtime.close()
+
+
+@pytest.mark.parametrize("first_is_spark", [True, False], ids=["from Spark", "to Spark"])
+def test_a_flow_that_ended_amid_its_first_read_goes_on_by_the_other_engine_once_that_is_done(
+    folder: PipelineFolder, spark_server: SparkServer, *, first_is_spark: bool
+) -> None:
+    spark = on_spark(spark_server)
+    first, other = (spark, {}) if first_is_spark else ({}, spark)
+    folder.write("a.sql", FAILING)
+    send(folder, "acme", "pen", 1)
+    send(folder, "acme", "ink", -1)
+    with pytest.raises(ExpectationViolationError):
+        update(folder, **first, **{"millpond.maxFilesPerTrigger": "1"})
+    assert folder.rows("copies") == [("acme", "pen", 1)]
+    folder.write("a.sql", COPIES)
+    with pytest.raises(CheckpointOfOtherEngineError, match="before it had read its") as found:
+        update(folder, **other)
+    name = "Spark" if first_is_spark else "the embedded engine"
+    assert f"run it once more by {name}, to its end" in str(found.value)
+    update(folder, **first)
+    send(folder, "acme", "late", 2)
+    update(folder, **other)
+    assert [row[1] for row in folder.rows("copies")] == ["ink", "late", "pen"]

@@ -15,14 +15,27 @@ class CheckpointOfOtherEngineError(MillpondError, RuntimeError):
 
     @classmethod
     def from_flow(
-        cls, flow: str, *, by_spark: bool, reason: str, where: SourceLocation | None
+        cls,
+        flow: str,
+        *,
+        by_spark: bool,
+        reason: str,
+        is_cut_short: bool,
+        where: SourceLocation | None,
     ) -> Self:
+        """Make it for a flow.
+
+        Args:
+            is_cut_short: Whether it could go on there after one more update that ends.
+        """
         before, now = (
             ("Spark", "the embedded engine") if by_spark else ("the embedded engine", "Spark")
         )
+        hint = "run it where it was run last"
+        if is_cut_short:
+            hint = f"run it once more by {before}, to its end, and then by {now}"
         return cls(
             f"Flow {flow} was last run by {before}, and can't go on by {now}: {reason}.",
             where=where,
-            hint="run it where it was run last, or let it read all of its sources anew with "
-            "--full-refresh",
+            hint=f"{hint}, or let it read all of its sources anew with --full-refresh",
         )

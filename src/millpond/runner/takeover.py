@@ -61,7 +61,7 @@ class Takeover:
         (found,) = batch.sources.values()
         # What is planned and not in the table is read by Spark.
         offset = DeltaOffset.from_json(found.start if committed is None else found.end)
-        self._check_between_versions(offset.index)
+        self._check_between_versions(offset.index, is_first_read=offset.initial_snapshot)
         if offset.initial_snapshot:
             return new
         source = {
@@ -96,9 +96,10 @@ class Takeover:
         found: Mapping[str, Any] = json.loads(lines[2])
         if "reservoirId" not in found:
             raise self._refused("it reads what is no table")
-        self._check_between_versions(found["index"])
+        # A snapshot that is read whole ends with the version behind it, so this one is not.
         if found["isStartingVersion"]:
-            raise self._refused("its last update stopped before it had read its source once")
+            raise self._cut_short(is_first_read=True)
+        self._check_between_versions(found["index"])
         at = DeltaOffset(found["reservoirVersion"]).to_json()
         nothing = SourceRange(found["reservoirId"], start=at, end=at)
         target = Checkpoint(self.layout.checkpoint(self.flow.name, new), self.store)
@@ -129,15 +130,21 @@ class Takeover:
             raise self._refused("its query keeps state")
         return self.flow.streams[0]
 
-    def _check_between_versions(self, index: int) -> None:
+    def _check_between_versions(self, index: int, *, is_first_read: bool = False) -> None:
         if index != NOTHING_READ:
-            raise self._refused("its last update stopped in the middle of a version of its source")
+            raise self._cut_short(is_first_read=is_first_read)
 
-    def _refused(self, reason: str) -> CheckpointOfOtherEngineError:
+    def _cut_short(self, *, is_first_read: bool) -> CheckpointOfOtherEngineError:
+        amid = "in the middle of a version of its source"
+        reason = "before it had read its source once" if is_first_read else amid
+        return self._refused(f"its last update stopped {reason}", is_cut_short=True)
+
+    def _refused(self, reason: str, *, is_cut_short: bool = False) -> CheckpointOfOtherEngineError:
         return CheckpointOfOtherEngineError.from_flow(
             self.flow.name,
             by_spark=self.checkpoint.startswith(SPARK_PREFIX),
             reason=reason,
+            is_cut_short=is_cut_short,
             where=self.flow.flow.location,
         )
 
