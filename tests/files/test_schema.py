@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 
 import pytest
 from pyspark.sql.types import (
+    ArrayType,
     DateType,
     DecimalType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructType,
 )
@@ -70,6 +73,30 @@ def test_hints_change_types_and_add_columns():
     columns = file_columns(FileOptions("json", ("/data",), schema_hints=hints), KEPT)
     assert columns.schema["a"].dataType == IntegerType()
     assert columns.schema["n"].dataType == DecimalType(9, 2)
+
+
+@pytest.mark.parametrize(
+    ("hint", "type_text"),
+    [
+        ("l.element.x", "array<struct<x:decimal(9,2),y:string>>"),
+        ("L.Element.z", "array<struct<x:int,y:string,z:decimal(9,2)>>"),
+        ("m.key", "map<decimal(9,2),array<int>>"),
+        ("m.value.element", "map<string,array<decimal(9,2)>>"),
+        ("new.inside", "struct<inside:decimal(9,2)>"),
+    ],
+)
+def test_hints_reach_into_arrays_and_maps(hint, type_text):
+    inside = (
+        StructType()
+        .add("l", ArrayType(StructType().add("x", IntegerType()).add("y", StringType())))
+        .add("m", MapType(StringType(), ArrayType(IntegerType())))
+    )
+    hints = StructType().add(hint, DecimalType(9, 2))
+    columns = file_columns(
+        FileOptions("json", ("/data",), schema_hints=hints), replace(KEPT, inside=inside)
+    )
+    found = columns.schema[hint.split(".")[0].lower()].dataType
+    assert found.simpleString() == type_text
 
 
 def test_a_schema_of_the_user_is_taken_as_it_is_and_folders_fill_what_it_names():

@@ -223,7 +223,7 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
             f"The flow no longer reads {gone} as a stream, which it has read so far; what it reads "
             f"now is {there}.",
             hint=f"read it under its former name or path again, run {FULL_REFRESH}, or feed the "
-            "table from a new flow under another name",
+            "table from a new flow under another name, which reads all from the beginning",
         )
 
     @classmethod
@@ -241,7 +241,7 @@ class CheckpointSourceChangedError(MillpondError, ValueError):
             f"The flow no longer reads {place} in one of the ways in which it has read it so far"
             f"{gone}; what it reads now is {', '.join(sorted(now))}.",
             hint=f"read it with its former options again, too, run {FULL_REFRESH}, or feed the "
-            "table from a new flow under another name",
+            "table from a new flow under another name, which reads all from the beginning",
         )
 
     @classmethod

@@ -316,14 +316,26 @@ def _hinted(fields: Sequence[Any], path: Sequence[str], data_type: DataType) -> 
 
     found = list(fields)
     for index, field in enumerate(found):
-        if field.name.lower() != path[0].lower():
-            continue
-        inner = data_type
-        if len(path) > 1:
-            nested = field.dataType.fields if isinstance(field.dataType, StructType) else []
-            inner = StructType(_hinted(nested, path[1:], data_type))
-        found[index] = StructField(field.name, inner)
-        return found
-    for name in reversed(path[1:]):
-        data_type = StructType([StructField(name, data_type)])
-    return [*found, StructField(path[0], data_type)]
+        if field.name.lower() == path[0].lower():
+            inner = _hinted_inside(field.dataType, path[1:], data_type)
+            found[index] = StructField(field.name, inner)
+            return found
+    return [*found, StructField(path[0], _hinted_inside(StructType(), path[1:], data_type))]
+
+
+def _hinted_inside(outer: DataType, path: Sequence[str], data_type: DataType) -> DataType:
+    """A type with another one at a place inside, named as in Spark: `element`, `key`, `value`."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if not path:
+        return data_type
+    step, rest = path[0].lower(), path[1:]
+    if isinstance(outer, ArrayType) and step == "element":
+        return ArrayType(_hinted_inside(outer.elementType, rest, data_type))
+    if isinstance(outer, MapType) and step == "key":
+        return MapType(_hinted_inside(outer.keyType, rest, data_type), outer.valueType)
+    if isinstance(outer, MapType) and step == "value":
+        return MapType(outer.keyType, _hinted_inside(outer.valueType, rest, data_type))
+    return StructType(
+        _hinted(outer.fields if isinstance(outer, StructType) else [], path, data_type)
+    )
