@@ -20,7 +20,7 @@ class CheckpointOfOtherEngineError(MillpondError, RuntimeError):
         *,
         by_spark: bool,
         reason: str,
-        is_cut_short: bool,
+        is_cut_short: bool = False,
         where: SourceLocation | None,
     ) -> Self:
         """Make it for a flow.
