@@ -80,22 +80,24 @@ def test_a_materialized_view_gets_a_column_without_a_time_zone(folder):
 
 @story
 def test_a_materialized_view_has_its_columns_as_they_are_declared(folder):
-    text = "CREATE MATERIALIZED VIEW cased ({}) AS SELECT 'a' AS k, count(*) AS N {} FROM cased_in"
+    text = (
+        "CREATE MATERIALIZED VIEW spelled ({}) AS SELECT 'a' AS k, count(*) AS N {} FROM spelled_in"
+    )
     folder.write("p.sql", text.format("n BIGINT, K STRING", ""))
-    folder.feed("cased_in", [{"v": 1}])
+    folder.feed("spelled_in", [{"v": 1}])
     yield
-    assert folder.columns("cased") == ["n", "K"]
+    assert folder.columns("spelled") == ["n", "K"]
     wider = text.format(
         "n BIGINT, K STRING, P STRUCT<x: BIGINT, Y: BIGINT>, none DATE, Z INT", "{}"
     )
     folder.write("p.sql", wider.format(", 1 AS z, named_struct('y', 2, 'X', 1) AS p"))
     for rows in (1, 2):
         yield
-        assert folder.columns("cased") == ["n", "K", "P", "none", "Z"]
-        assert folder.rows("cased") == [(rows, "a", {"x": 1, "Y": 2}, None, 1)]
-        folder.feed("cased_in", [{"v": 2}])
+        assert folder.columns("spelled") == ["n", "K", "P", "none", "Z"]
+        assert folder.rows("spelled") == [(rows, "a", {"x": 1, "Y": 2}, None, 1)]
+        folder.feed("spelled_in", [{"v": 2}])
     # What the table is does not change any more.
-    newest = max((folder.table("cased") / "_delta_log").glob("*.json"))
+    newest = max((folder.table("spelled") / "_delta_log").glob("*.json"))
     assert "metaData" not in newest.read_text()
 
 

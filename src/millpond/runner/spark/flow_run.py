@@ -92,8 +92,11 @@ class FlowRun:
     def _app_id(self) -> str:
         app_id = self._ready.app_id(self._flow.name)
         # A materialized view is computed whole in each update.
-        is_view = self._flow.kind is FlowKind.MATERIALIZED_VIEW
-        return f"{app_id}/{self._update.id}" if is_view else app_id
+        return f"{app_id}/{self._update.id}" if self._is_view else app_id
+
+    @property
+    def _is_view(self) -> bool:
+        return self._flow.kind is FlowKind.MATERIALIZED_VIEW
 
     def batches(self) -> Iterator[BatchOutcome]:
         """Run the flow to its end, yielding what each batch did.
@@ -106,7 +109,7 @@ class FlowRun:
             settings = {**_engine_settings(self._flow.flow.spark_conf), **TELLING_ITS_END}
             session = self._engine.session_of(self._flow.name, settings)
             checked = self._checked()
-            if self._flow.kind is FlowKind.MATERIALIZED_VIEW:
+            if self._is_view:
                 yield from self._overwrite(session.frame(checked), session)
             elif self._flow.flow.once:
                 self._run_once(session.frame(checked), session)
@@ -150,7 +153,9 @@ class FlowRun:
         bound = own_plan(self._flow.plan).bind(inputs, self._engine.relation)
         dataset = self._task.dataset
         expectations = dataset.dataset.expectations
-        return with_checks(bound, self._flow.schema, dataset.schema, expectations)
+        return with_checks(
+            bound, self._flow.schema, dataset.schema, expectations, as_table=self._is_view
+        )
 
     def _kept(self, checked: Any) -> Any:
         expectations = self._task.dataset.dataset.expectations
@@ -321,7 +326,8 @@ class FlowRun:
         return BatchPlan(
             kind=_KINDS[flow.kind],
             target=self._ready.table.sql,
-            columns=tuple(flow.schema.names),
+            # It may give its table other columns.
+            columns=tuple((dataset.schema if self._is_view else flow.schema).names),
             app_id=self._app_id,
             expectations=tuple(
                 BatchExpectation(expectation.name, str(expectation.action))

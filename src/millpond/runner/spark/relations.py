@@ -22,9 +22,10 @@ from millpond.engine.connect.expressions import (
 from millpond.engine.protocol import EXPECTATION_COLUMN
 from millpond.runner.spark.batch_program import PROBLEM
 from millpond.runner.spark.nested_names import fitted_sql
+from millpond.runner.spark.sql import type_sql
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 # Under this name a streaming query tells the counts of each batch: of all rows, of those kept, and
 # of those that meet each expectation, in this order.
@@ -32,26 +33,43 @@ OBSERVATION = "millpond"
 
 
 def with_checks(
-    relation: Any, schema: StructType, table: StructType, expectations: Sequence[Expectation]
+    relation: Any,
+    schema: StructType,
+    table: StructType,
+    expectations: Sequence[Expectation],
+    *,
+    as_table: bool = False,
 ) -> Any:
     """The rows in the table's types, each with whether it meets each expectation.
 
     Args:
         schema: The query's columns.
         table: Those of its table, which may be wider.
+        as_table: Whether the rows get all of the table's columns, in its order and spelling.
     """
     checked = with_helper_columns(relation, expectations=expectations, sequence=None)
-    types = {field.name.lower(): field.dataType for field in table.fields}
-    if all(types[field.name.lower()] == field.dataType for field in schema.fields):
+    given = {field.name.lower(): field for field in schema.fields}
+    if as_table:
+        wanted = [(field.name, field.dataType) for field in table.fields]
+    else:
+        types = {field.name.lower(): field.dataType for field in table.fields}
+        wanted = [(field.name, types[field.name.lower()]) for field in schema.fields]
+    if wanted == [(field.name, field.dataType) for field in schema.fields]:
         return checked
-    columns = []
-    for field in schema.fields:
-        wanted, value = types[field.name.lower()], attribute(field.name)
-        if wanted != field.dataType:
-            value = text_expression(fitted_sql(field.name, field.dataType, wanted))
-        columns.append(named(value, field.name))
+    columns = [
+        named(_fitted(given.get(name.lower()), data_type), name) for name, data_type in wanted
+    ]
     columns += [attribute(name) for name in _helpers(expectations)]
     return _project(checked, columns)
+
+
+def _fitted(found: StructField | None, wanted: DataType) -> Any:
+    """A column of the query in a type; null where the query does not give it."""
+    if found is None:
+        return text_expression(f"CAST(NULL AS {type_sql(wanted)})")
+    if found.dataType == wanted:
+        return attribute(found.name)
+    return text_expression(fitted_sql(found.name, found.dataType, wanted))
 
 
 def counted_and_kept(checked: Any, schema: StructType, expectations: Sequence[Expectation]) -> Any:
