@@ -69,6 +69,11 @@ CASES = {
         "REPLACE_USING_TARGET_NOT_CREATED",
         ["main.sales.elsewhere", "CREATE STREAMING TABLE"],
     ),
+    "a time zone that the embedded engine half ignores": (
+        "SET spark.sql.session.timeZone = 'Asia/Tokyo';\n" + replacing(),
+        "INVALID_ENGINE_CONFIGURATION",
+        ["Asia/Tokyo", "from_utc_timestamp"],
+    ),
     "repeated key": (replacing(keys="k, K"), "REPLACE_USING_DUPLICATE_KEY", ["'K'"]),
     "no key": (replacing(keys=""), "REPLACE_USING_NO_KEY", ["main.sales.t"]),
     "no sequence": (

@@ -214,6 +214,14 @@ class Engine(Protocol):
         """
         ...
 
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        """Raise for settings of a flow that the engine would take, and not do.
+
+        Raises:
+            EngineConfigurationError: There is one.
+        """
+        ...
+
     def plan(self, query: Query) -> QueryPlan:
         """Evaluate a flow's query, calling the user's function where it is one.
 

@@ -181,6 +181,11 @@ class _Resolver:
                 return EmptyInput(external.schema, external.name)
             return self._bind(read, reader=flow.name)
 
+        try:
+            self._engine.check_settings(flow.spark_conf)
+        except MillpondError as error:
+            error.where = flow.location
+            raise
         with self._engine.defining(bind):
             plan = self._engine.plan(flow.query)
         streams, inputs, upstream = self._follow(plan, reader=flow.name, anew=anew)

@@ -110,11 +110,7 @@ class ConnectEngine(ABC):
 
     @abstractmethod
     def check_settings(self, settings: Mapping[str, str]) -> None:
-        """Raise for settings that the server would take, and not do.
-
-        Raises:
-            EngineConfigurationError: There is one.
-        """
+        """Raise for settings that the server would take, and not do."""
 
     @property
     def session(self) -> SparkSession:

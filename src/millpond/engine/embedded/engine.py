@@ -83,7 +83,7 @@ class EmbeddedEngine(ConnectEngine):
     def check_settings(self, settings: Mapping[str, str]) -> None:
         from millpond.engine.connect.sessions import TIME_ZONE
 
-        zone = settings[TIME_ZONE]
+        zone = settings.get(TIME_ZONE, "UTC")
         if zone not in _UTC:
             # Sail shows times that it made of text in the zone, and those of tables in UTC.
             raise EngineConfigurationError.from_time_zone(TIME_ZONE, zone)

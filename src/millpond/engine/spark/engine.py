@@ -117,7 +117,7 @@ class SparkEngine(ConnectEngine):
         super().close()
 
     def check_settings(self, settings: Mapping[str, str]) -> None:
-        value = settings[CASE_SENSITIVE]
+        value = settings.get(CASE_SENSITIVE, "false")
         if value.strip().lower() != "false":
             # Nothing else here tells names apart by their case.
             raise EngineConfigurationError.of(
