@@ -29,6 +29,7 @@ pip = pip="$(1)/bin/python -m pip"; $$pip --version >/dev/null 2>&1 \
 $(READY): pyproject.toml requirements/lock.txt
 	$(call environment,$(VENV),requirements/lock.txt)
 	@$(call pip,$(VENV)) install --quiet --no-deps --no-build-isolation -e .
+	@echo "millpond is there: $(BIN)/millpond, or after: source $(BIN)/activate"
 	@touch $@
 
 $(SPARK)/.ready: requirements/spark.txt
