@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -95,6 +96,7 @@ class TestRescuedText:
             '{"n": {"x": 1, "x": 2, "y": 3}}': '{"n":{"x":2,"y":3}}',
             # The other members are kept.
             '{"n": {"x": 1, "y": 1.50}, "n": {"x": "no"}}': '{"n":{"y":1.50,"x":"no"}}',
+            '{"n": {"x": 1, "x": 2, "y": null, "z": 3}}': '{"n":{"x":2,"z":3}}',
             '{"m": 1, "m": 1, "n": {"x": "no"}, "l": 1}': '{"m":1,"n":{"x":"no"},"l":1}',
         }.items(),
     )
@@ -103,6 +105,15 @@ class TestRescuedText:
         columns += ", m BIGINT"
         beside = '{"n":{"x":"no","y":null,"z":0.10}}'
         assert read("json", path, columns).rescued_texts == [text, beside]
+
+    def test_an_other_value_as_a_whole_goes_before_those_within_the_one_that_counts(self, write):
+        path = write('{"n": {"x": 1}, "n": {"x": 2, "x": 3}}\n')
+        answer = read("json", path, f"n {X}")
+        assert (answer.rows, answer.rescued_texts) == ([{"n": {"x": 3}}], ['{"n":{"x":1}}'])
+
+    def test_a_number_that_does_not_count_is_written_as_in_the_file(self, write):
+        path = write('{"n": {"x": 1.50, "x": 1}}\n')
+        assert read("json", path, f"n {X}").rescued_texts == ['{"n":{"x":1.50}}']
 
     def test_the_value_that_counts_is_there_whole_where_it_is_in_an_array(self, write):
         path = write('{"l": [{"x": 1, "x": 2}, {"x": "no"}]}\n')
@@ -176,17 +187,38 @@ class TestLayouts:
         assert sorted(answer.indexes) == [0, 1, 2]
 
 
-def test_a_file_that_cannot_be_looked_through_is_read_without_duckdb(write):
-    # As if there were no memory for it: the others are not held up.
-    contents = ['{"n": {"": 1}}\n', "", '{"n": {"": 1, "": 2}}\n']
-    paths = [write(content, f"{place}.json") for place, content in enumerate(contents)]
-    sources = [Source(local(path)) for path in paths]
-    paths[1].unlink()
-    found = Found()
-    found.add({"n": {"": "UBIGINT"}})
-    with connect() as connection:
-        assert repeating_files(sources, found, connection) == {1, 2}
-        assert repeating_files(sources[:1], found, connection) == set()
+class TestFilesThatAreLookedThrough:
+    """Of objects and other values at one place DuckDB's types don't tell the keys."""
+
+    @pytest.fixture
+    def repeating(self, write):
+        def repeating(*contents, memory="1GB", without=()):
+            paths = [write(content, f"{place}.json") for place, content in enumerate(contents)]
+            found = Found()
+            found.add({"l": ["UBIGINT", {"x": "UBIGINT"}]})
+            for place in without:
+                paths[place].unlink()
+            with connect() as connection:
+                connection.execute(f"SET memory_limit = '{memory}'")
+                return repeating_files([Source(local(path)) for path in paths], found, connection)
+
+        return repeating
+
+    ONCE, TWICE = '{"l": [5, {"x": 1}]}\n', '{"l": [5, {"x": 1, "x": 2}]}\n'
+
+    def test_those_with_such_objects_are_told(self, repeating):
+        assert repeating(self.ONCE, self.TWICE, self.ONCE, self.TWICE) == {1, 3}
+
+    def test_one_for_which_there_is_no_memory_is_taken_for_one_and_holds_up_no_other(
+        self, repeating
+    ):
+        long = '{"l": [%s 5]}\n' % ('{"x": 1}, ' * 1_000_000)
+        assert repeating(self.ONCE, long, self.TWICE, memory="300MB") == {1, 2}
+        assert repeating(self.ONCE, long, self.TWICE, memory="4GB") == {2}
+
+    def test_one_that_is_gone_is_not_taken_for_one(self, repeating):
+        with pytest.raises(duckdb.IOException, match=r"0\.json"):
+            repeating(self.ONCE, without=[0])
 
 
 @pytest.mark.parametrize("key", ["b", "a"])
@@ -228,12 +260,17 @@ class TestKeys:
         assert read("json", path, f"x BIGINT, n {X}").rescued == [{"n": {"x": 1}}]
 
 
+def member(key, value):
+    # Nothing but nulls under an empty key is passed over, however often it is there.
+    return f"{json.dumps(key)}: {'0' if (key, value) == ('', 'null') else value}"
+
+
 KEYS = st.sampled_from(["x", "y", "X", "", "é"])
 VALUES = st.recursive(
     st.sampled_from(["1", '"s"', "null", "2.5"]),
     lambda inner: (
         st.lists(st.tuples(KEYS, inner), max_size=4).map(
-            lambda pairs: f"{{{', '.join(f'{json.dumps(key)}: {of}' for key, of in pairs)}}}"
+            lambda pairs: f"{{{', '.join(member(key, of) for key, of in pairs)}}}"
         )
         | st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
     ),
@@ -241,13 +278,84 @@ VALUES = st.recursive(
 )
 
 
+class Pairs(list):
+    """The members of an object, as they stand in the text."""
+
+
+def counting(value):
+    if isinstance(value, Pairs):
+        return {key: counting(inner) for key, inner in value}
+    return [*map(counting, value)] if isinstance(value, list) else value
+
+
+def others(value):
+    """What does not count: of each key that is there several times, the last but one."""
+    if isinstance(value, Pairs):
+        by_key = {key: [inner for name, inner in value if name == key] for key, _ in value}
+        found = {
+            key: counting(inner[-2]) if inner[1:] else others(inner[0])
+            for key, inner in by_key.items()
+            if inner[1:] or others(inner[0]) is not None
+        }
+        return found or None
+    found = [*map(others, value)] if isinstance(value, list) else []
+    return None if all(item is None for item in found) else found
+
+
+def merged(other, value):
+    """The value, with what only the other one has."""
+    if not isinstance(value, dict):
+        return value
+    members = {**other} if isinstance(other, dict) else {}
+    for key, inner in value.items():
+        members[key] = merged(members.get(key), inner)
+        if inner is None:
+            del members[key]
+    return members
+
+
+def is_text_of(text, value):
+    return text == value or json.loads(text) == value
+
+
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(VALUES, min_size=1, max_size=3))
 def test_any_value_is_as_the_standard_library_reads_it(write, values):
-    lines = "".join(f'{{"id": {place}, "v": {of}}}\n' for place, of in enumerate(values))
-    answer = read("json", write(lines), "id BIGINT, v VARCHAR")
-    for row in answer.rows:
-        wanted = json.loads(values[row["id"]])
-        assert row["v"] == wanted or json.loads(row["v"]) == wanted
+    path = write("".join(f'{{"id": {id_}, "v": {of}}}\n' for id_, of in enumerate(values)))
+    pairs = [json.loads(value, object_pairs_hook=Pairs) for value in values]
+
+    def columns(type_of_v):
+        """For each record its value, the column and what was rescued of it."""
+        answer = read("json", path, f"id BIGINT, v {type_of_v}")
+        found = {
+            row["id"]: (row["v"], rescued and rescued.pop("v"), rescued)
+            for row, rescued in zip(answer.rows, answer.rescued, strict=True)
+        }
+        assert len(answer.rows) == len(values)
+        assert not any(rest for *_, rest in found.values())
+        return [(of, *found[id_][:2]) for id_, of in enumerate(pairs)]
+
+    for of, text, rescued in columns("VARCHAR"):
+        assert is_text_of(text, counting(of))
+        assert rescued == others(of)
+    for of, entries, rescued in columns("MAP(VARCHAR, VARCHAR)"):
+        value = counting(of)
+        if isinstance(value, dict):
+            assert entries.keys() == value.keys()
+            assert all(is_text_of(entries[key], value[key]) for key in value)
+            assert rescued == others(of)
+        else:
+            assert (entries, rescued) == (None, value)
+    for of, fields, rescued in columns("STRUCT(x VARCHAR, y VARCHAR)"):
+        value, other = counting(of), others(of)
+        if isinstance(value, dict):
+            assert all(is_text_of(fields[key], value.get(key)) for key in ("x", "y"))
+        else:
+            assert fields is None
+        fits = isinstance(value, dict) and all(value[key] is None for key in {*value} - {"x", "y"})
+        if fits or value is None:
+            assert rescued == other
+        else:
+            assert rescued == (value if other is None else merged(other, value))

@@ -22,10 +22,6 @@ _MAX_FIELDS = 500
 _ANYTHING = '"NULL"'
 
 
-class _IrregularError(Exception):
-    """There are objects of which no one type tells the keys."""
-
-
 def repeating_files(
     sources: Sequence[Source], found: Found, connection: DuckDBPyConnection
 ) -> set[int]:
@@ -36,18 +32,24 @@ def repeating_files(
     """
     import duckdb
 
+    columns = _columns(found)
+    if columns is None:
+        return _looked_through(sources, connection)
     try:
-        columns = _columns(found)
         for sql in strict_sqls(sources, columns) if columns else ():
             counts = ", ".join(f"count({quote(name)})" for name in columns)
             connection.execute(f"SELECT {counts} FROM ({sql})")
-    except (_IrregularError, duckdb.Error):
-        # That was quick, but can't tell all that it stumbles over from a key that is there twice.
+    except duckdb.Error:
+        # An error may have other causes than a repeated key, so look at the keys themselves.
         return _looked_through(sources, connection)
     return set()
 
 
 def _looked_through(sources: Sequence[Source], connection: DuckDBPyConnection) -> set[int]:
+    """The places of the files with such objects, by the keys of all objects.
+
+    A file for which there isn't the memory is taken for one.
+    """
     import duckdb
 
     try:
@@ -56,8 +58,8 @@ def _looked_through(sources: Sequence[Source], connection: DuckDBPyConnection) -
             "WHERE len(list_filter(json_keys(json, '$..*'), "
             "lambda __keys: list_unique(__keys) < len(__keys))) > 0"
         ).fetchall()
-    except duckdb.Error:
-        # It needs much memory for long records. A single file is read without DuckDB then.
+    except duckdb.OutOfMemoryException:
+        # It needs much for long records; writing a file anew does not, and keeps what counts.
         if len(sources) == 1:
             return {0}
         each = (_looked_through([source], connection) for source in sources)
@@ -65,25 +67,36 @@ def _looked_through(sources: Sequence[Source], connection: DuckDBPyConnection) -
     return {index for (index,) in rows}
 
 
-def _columns(found: Found) -> dict[str, str]:
-    """The types of the columns that hold objects; the objects are STRUCTs of `_ANYTHING`."""
-    if found.has_more:
-        raise _IrregularError
-    types = {key: _type(inner) for key, inner in found.fields.items()}
-    if sum(map(_count_of_fields, found.fields.values())) > _MAX_FIELDS:
-        raise _IrregularError
-    return {key: told for key, told in types.items() if told != _ANYTHING}
+def _columns(found: Found) -> dict[str, str] | None:
+    """The types of the columns that hold objects; the objects are STRUCTs of `_ANYTHING`.
+
+    `None` where there are objects of which no one type tells the keys.
+    """
+    if found.has_more or sum(map(_count_of_fields, found.fields.values())) > _MAX_FIELDS:
+        return None
+    columns: dict[str, str] = {}
+    for key, inner in found.fields.items():
+        told = _type(inner)
+        if told is None:
+            return None
+        if told != _ANYTHING:
+            columns[key] = told
+    return columns
 
 
-def _type(found: Found) -> str:
+def _type(found: Found) -> str | None:
     if not _has_objects(found):
         return _ANYTHING
     kinds = found.kinds - {NULL}
     if kinds == {ARRAY} and found.items is not None:
-        return f"{_type(found.items)}[]"
+        told = _type(found.items)
+        return told and f"{told}[]"
     if kinds != {OBJECT} or found.has_more:
-        raise _IrregularError
-    fields = [f"{quote(key)} {_type(inner)}" for key, inner in _fields(found).items()]
+        return None
+    types = {key: _type(inner) for key, inner in _fields(found).items()}
+    if None in types.values():
+        return None
+    fields = [f"{quote(key)} {told}" for key, told in types.items()]
     return f"STRUCT({', '.join(fields)})" if fields else _ANYTHING
 
 
@@ -94,7 +107,10 @@ def _has_objects(found: Found) -> bool:
 
 
 def _fields(found: Found) -> dict[str, Found]:
-    """Those of objects, without the one that stands for an object that has none."""
+    """Those of objects, without the empty one with nulls that stands for an object without keys.
+
+    So nulls under a real empty key that is there twice are not told; nothing is lost by that.
+    """
     return {key: inner for key, inner in found.fields.items() if key or inner.kinds - {NULL}}
 
 

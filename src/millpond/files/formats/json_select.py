@@ -81,7 +81,10 @@ class JsonSelect:
     @cached_property
     def _is_tagged(self) -> bool:
         """Whether some column would not get its numbers as they are written."""
-        needed = _needs_digits(self.records.found, self.columns, keeps=self._keeps)
+        # It is not known what is under `REST_KEY`, which is rescued.
+        needed = (self._keeps and self.records.has_rest) or _needs_digits(
+            self.records.found, self.columns, keeps=self._keeps
+        )
         return needed and self.records.has_awkward_numbers(self.connection)
 
     @cached_property
