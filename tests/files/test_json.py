@@ -487,6 +487,30 @@ class TestMultiLine:
         answer = read("json", write('[{"a": 1},\n{"a":'), "a BIGINT", multiLine="true")
         assert answer.rescued == [{"_corrupt_record": '[{"a": 1},\n{"a":'}]
 
+    WHOLE = '[\n{"a": 1},\n{"b": [2, {"c": "]"}]} ,\n{"a": 3}\n]'
+
+    @pytest.mark.parametrize("length", range(1, len(WHOLE)))
+    def test_so_is_one_that_is_torn_anywhere(self, write, length):
+        torn = self.WHOLE[:length]
+        path = write(torn)
+        assert read("json", path, "a BIGINT", multiLine="true").rescued == [
+            {"_corrupt_record": torn}
+        ]
+        with pytest.raises(MalformedRecordError):
+            read("json", path, "a BIGINT", multiLine="true", mode="FAILFAST")
+        dropped = read("json", path, "a BIGINT", multiLine="true", mode="DROPMALFORMED")
+        assert dropped.rows == []
+
+    @pytest.mark.parametrize("end", ["", "\n", " \n" * 5_000, "\x0c"])
+    def test_so_is_a_long_one_whatever_blanks_are_behind_the_comma(self, write, end):
+        torn = "[" + '{"a": 1},' * 20_000 + end
+        paths = [write(torn, "1.json"), write('[{"a": 1}]' + end, "2.json")]
+        answer = read("json", paths, "a BIGINT", multiLine="true")
+        assert sorted(zip(answer.indexes, answer.rows, strict=True)) == [
+            (0, {"a": None}),
+            (1, {"a": 1}),
+        ]
+
 
 class TestLeniency:
     @pytest.mark.parametrize(

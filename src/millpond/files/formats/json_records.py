@@ -160,11 +160,13 @@ class _Survey:
     def _misread(self, sources: Sequence[Source]) -> set[int]:
         import duckdb
 
+        unfit = {index for index, source in enumerate(sources) if source.is_torn}
+        whole = [index for index in range(len(sources)) if index not in unfit]
         try:
-            return self._look(sources, range(len(sources)))
+            return unfit | self._look(sources, whole)
         except duckdb.Error:
-            unfit: set[int] = set()
-        for index in range(len(sources)):
+            pass
+        for index in whole:
             try:
                 unfit |= self._look(sources, [index])
             except duckdb.Error:

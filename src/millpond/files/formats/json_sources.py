@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import IO
 
 from millpond.delta.schema import literal, quote
 from millpond.files.formats.base import FILE_INDEX, LocalFile
@@ -14,14 +17,22 @@ from millpond.files.formats.json_rewriting import MAX_RECORD_BYTES
 LINES = "newline_delimited"
 _ARRAY = "array"
 _VALUES = "unstructured"
+_CLOSING = {b"[": b"]", b"{": b"}"}
+_BLOCK_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and how DuckDB reads its records."""
+    """A file, and how DuckDB reads its records.
+
+    Attributes:
+        is_torn: Whether the end of its last value is missing, or something else is there. DuckDB
+            does not tell it from a whole one where an array ends behind a comma.
+    """
 
     file: LocalFile
     layout: str = LINES
+    is_torn: bool = False
 
 
 def source_of(file: LocalFile, options: JsonOptions) -> Source:
@@ -29,8 +40,25 @@ def source_of(file: LocalFile, options: JsonOptions) -> Source:
     if not options.multi_line:
         return Source(file)
     with file.path.open("rb") as content:
-        start = content.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return Source(file, _ARRAY if start.startswith(b"[") else _VALUES)
+        first = content.read(_BLOCK_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+        last = _last_byte(content)
+    return Source(
+        file,
+        _ARRAY if first == b"[" else _VALUES,
+        is_torn=first in _CLOSING and last != _CLOSING[first],
+    )
+
+
+def _last_byte(content: IO[bytes]) -> bytes:
+    """The last byte of a file that is no blank; nothing where there is none."""
+    end = content.seek(0, os.SEEK_END)
+    while end:
+        start = max(0, end - _BLOCK_BYTES)
+        content.seek(start)
+        if found := content.read(end - start).rstrip():
+            return found[-1:]
+        end = start
+    return b""
 
 
 def records_sql(sources: Sequence[Source]) -> str:
