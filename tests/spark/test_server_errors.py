@@ -25,6 +25,7 @@ from millpond.errors.spark import (
     StorageNotSharedError,
     TableNotDeltaError,
 )
+from millpond.runner import dry_run, list_tables
 from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer, free_port
 
@@ -80,16 +81,59 @@ def test_a_server_elsewhere_needs_a_storage_of_its_own(folder: PipelineFolder) -
 def test_a_catalog_that_the_server_does_not_have_is_named_with_those_that_it_has(
     folder: PipelineFolder, spark_server: SparkServer
 ) -> None:
-    folder.write("a.sql", "CREATE MATERIALIZED VIEW v AS SELECT * FROM nowhere.s.t;")
+    view = "CREATE MATERIALIZED VIEW spark_catalog.default.v AS SELECT * FROM nowhere.s.t;"
+    folder.write("a.sql", view)
     (problem,) = problems(folder, spark_server)
     assert isinstance(problem, CatalogNotOnServerError)
-    assert "spark_catalog" in str(problem)
+    assert "catalog nowhere" in str(problem)
+    assert "the server has spark_catalog" in str(problem)
+
+
+OF_THE_SPEC = {
+    "streaming tables": """
+        CREATE STREAMING TABLE a AS SELECT 1 AS k FROM STREAM(src);
+        CREATE STREAMING TABLE b AS SELECT k FROM STREAM(a);
+        CREATE MATERIALIZED VIEW c AS SELECT * FROM other_src;
+    """,
+    "a view": "CREATE MATERIALIZED VIEW a AS SELECT 1 AS k",
+    "what reads a folder": "CREATE MATERIALIZED VIEW a AS SELECT k FROM delta.`{folder}`",
+}
+
+
+@pytest.mark.parametrize("kind", OF_THE_SPEC)
+def test_a_catalog_of_the_spec_that_the_server_does_not_have_is_told_once_by_every_command(
+    kind: str, folder: PipelineFolder, spark_server: SparkServer
+) -> None:
+    folder.feed("fed", [{"k": 1}])
+    folder.write("a.sql", OF_THE_SPEC[kind].format(folder=folder.table("fed")))
+    folder.configure({"millpond.engine": spark_server.url})
+    found, of_tables = list_tables(folder.project())
+    assert all(table.version is None for table in found)
+    for told in (dry_run(folder.project()), folder.run().problems, of_tables):
+        (problem,) = told
+        assert isinstance(problem, CatalogNotOnServerError)
+        assert "catalog main" in str(problem)
+        assert "`catalog: spark_catalog`" in str(problem)
+        assert "`millpond.spark.tables: storage`" in str(problem)
+    folder.configure(
+        {"millpond.engine": spark_server.url, "millpond.spark.tables": "storage"},
+    )
+    assert not any(isinstance(told, CatalogNotOnServerError) for told in dry_run(folder.project()))
+
+
+def test_other_problems_are_told_beside_a_catalog_that_the_server_does_not_have(
+    folder: PipelineFolder, spark_server: SparkServer
+) -> None:
+    folder.write("a.sql", "CREATE MATERIALIZED VIEW v AS SELECT nope FROM (SELECT 1 AS a)")
+    catalog, column = problems(folder, spark_server)
+    assert isinstance(catalog, CatalogNotOnServerError)
+    assert "nope" in str(column)
 
 
 def test_what_only_the_embedded_engine_reads_is_refused_with_its_place(
     folder: PipelineFolder, spark_server: SparkServer, tmp_path: Path
 ) -> None:
-    text = f"CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('{tmp_path}');"
+    text = f"CREATE STREAMING TABLE spark_catalog.default.t AS SELECT * FROM STREAM read_files('{tmp_path}');"
     folder.write("a.sql", text)
     (problem,) = problems(folder, spark_server)
     assert isinstance(problem, NotOnSparkError)

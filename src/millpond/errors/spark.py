@@ -118,13 +118,25 @@ class CatalogNotOnServerError(MillpondError, LookupError):
 
     @classmethod
     def from_name(
-        cls, catalog: str, *, known: str, reader: str, where: SourceLocation | None = None
+        cls, catalog: str, *, known: str, is_of_spec: bool, where: SourceLocation | None = None
     ) -> Self:
+        """Make one; all that are about one catalog say the same.
+
+        Args:
+            known: The catalogs that the server has.
+            is_of_spec: Whether the name comes from the spec, for names that have no catalog.
+        """
+        what = f"The pipeline names the catalog {catalog}, which the Spark server does not have."
+        to_start = f"start the server with spark.sql.catalog.{catalog} set"
+        if not is_of_spec:
+            hint = f"the server has {known}; {to_start}, or name another catalog"
+            return cls(what, where=where, hint=hint)
         return cls(
-            f"{reader} names the catalog {catalog}, which the Spark server does not have.",
+            what,
             where=where,
-            hint=f"the server has {known}; start it with spark.sql.catalog.{catalog} set, or name "
-            "another catalog in the spec",
+            hint=f"the server has {known}: set `catalog: spark_catalog` in the spec, or "
+            "`millpond.spark.tables: storage` in its configuration, which needs no catalog; or "
+            f"{to_start}",
         )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from millpond.definitions import Dataset, DatasetKind, Pipeline
 from millpond.engine.protocol import TableRead
+from millpond.errors import MillpondError
 from millpond.errors.graph import NotADeltaTableError, TableNotFoundError
 from millpond.graph.stored_tables import EVENT_LOG_NAME, StoredTable, StoredTables
 from millpond.names import TableName, resolve_name
@@ -56,6 +57,10 @@ class Catalog:
             for dataset in pipeline.datasets
             if dataset.kind is DatasetKind.TEMPORARY_VIEW
         }
+
+    def check_places(self) -> list[MillpondError]:
+        """What keeps the pipeline's tables from being where they are to be."""
+        return self._tables.check_places(self._datasets.values())
 
     def table(self, dataset: Dataset) -> StoredTable:
         """The table of a stored dataset."""

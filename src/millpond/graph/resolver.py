@@ -67,14 +67,17 @@ def resolve(
         The graph of all that could be resolved, and every problem found. A dataset that reads a
         failed one is left out without a problem of its own.
     """
-    targets = check_targets(pipeline)
+    targets, no_places = check_targets(pipeline), catalog.check_places()
+    # A query that reads where no table can be has the same problem.
+    told = {problem.what for problem in no_places}
 
     def once() -> Resolution:
         resolver = _Resolver(pipeline, engine, catalog, external, failed=targets.failed, anew=anew)
         # A view over files, and tables that read the same files, follow one that begins anew.
         for dataset in sorted(pipeline.datasets, key=lambda found: not anew(found.name)):
             resolver.visit(dataset)
-        problems = (*targets.problems, *resolver.problems)
+        others = (problem for problem in resolver.problems if problem.what not in told)
+        problems = (*targets.problems, *no_places, *others)
         return Resolution(Graph(resolver.resolved), problems, tuple(resolver.clashes))
 
     if isinstance(external, LocalSources):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +12,7 @@ from millpond import samples
 from millpond.definitions import Dataset
 from millpond.delta import Metadata, Table, check_definition
 from millpond.engine.protocol import TableRead
+from millpond.errors import MillpondError
 from millpond.names import TableName
 from millpond.storage import Layout
 
@@ -53,6 +54,10 @@ class StoredTables(Protocol):
 
     def of(self, dataset: Dataset) -> StoredTable:
         """The table of a stored dataset."""
+        ...
+
+    def check_places(self, datasets: Iterable[Dataset]) -> list[MillpondError]:
+        """What keeps tables of datasets from being anywhere, once for all of them."""
         ...
 
     def named(self, name: TableName, read: TableRead) -> StoredTable | None:
@@ -108,6 +113,11 @@ class FolderTables:
 
     def of(self, dataset: Dataset) -> FolderTable:
         return self.at(dataset.path) if dataset.path else self._table(dataset.name)
+
+    def check_places(self, datasets: Iterable[Dataset]) -> list[MillpondError]:
+        """A folder may be anywhere: whether it can be made, an update says."""
+        del datasets
+        return []
 
     def named(self, name: TableName, read: TableRead) -> FolderTable | None:
         sample = samples.locate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,9 +15,10 @@ from millpond.definitions import Dataset
 from millpond.delta import Metadata
 from millpond.engine.protocol import TableRead
 from millpond.engine.spark import SparkEngine
+from millpond.errors import MillpondError, SourceLocation
 from millpond.errors.spark import CatalogNotOnServerError
 from millpond.graph import StoredTable
-from millpond.names import TableName
+from millpond.names import DEFAULT_CATALOG, TableName
 from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.sql import path_sql, properties_sql, table_sql
@@ -40,6 +41,7 @@ _MISSING = frozenset(
     }
 )
 _CATALOG_MISSING = frozenset({"REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND"})
+_NOT_THERE = _MISSING | _CATALOG_MISSING
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class SparkTable:
         try:
             row = self.engine.rows(f"DESCRIBE DETAIL {self.sql}")[0]
         except PySparkException as error:
-            if error.getCondition() in _MISSING:
+            if error.getCondition() in _NOT_THERE:
                 return None
             raise
         if row["format"] != "delta":
@@ -155,20 +157,32 @@ class SparkTable:
             lived_s=_lived_s(row["createdAt"], row["lastModified"]),
         )
 
+    def is_in_known_catalog(self) -> bool:
+        """Whether the server has the catalog that its name says."""
+        from pyspark.errors import PySparkException
+
+        try:
+            self._asked_columns()
+        except PySparkException as error:
+            return error.getCondition() not in _CATALOG_MISSING
+        return True
+
     def _columns(self) -> StructType | None:
         from pyspark.errors import PySparkException
+
+        try:
+            return self._asked_columns()
+        except PySparkException as error:
+            if error.getCondition() in _NOT_THERE:
+                return None
+            raise
+
+    def _asked_columns(self) -> StructType:
         from pyspark.sql.connect import proto
 
         relation = proto.Relation()
         relation.read.named_table.unparsed_identifier = self.sql
-        try:
-            return self.engine.asked(
-                lambda session: session.client.schema(proto.Plan(root=relation))
-            )
-        except PySparkException as error:
-            if error.getCondition() in _MISSING:
-                return None
-            raise
+        return self.engine.asked(lambda session: session.client.schema(proto.Plan(root=relation)))
 
 
 @dataclass(frozen=True)
@@ -189,29 +203,32 @@ class SparkTables:
     def of(self, dataset: Dataset) -> SparkTable:
         return self.at(dataset.path) if dataset.path else self._table(dataset.name)
 
-    def named(self, name: TableName, read: TableRead) -> SparkTable | None:
-        from pyspark.errors import PySparkException
+    def check_places(self, datasets: Iterable[Dataset]) -> list[MillpondError]:
+        """Whether the server has the catalogs in which tables are to be."""
+        if self.places.has_tables:
+            return []
+        first: dict[str, Dataset] = {}
+        for dataset in datasets:
+            if dataset.kind.is_stored and not dataset.path:
+                first.setdefault(dataset.name.catalog, dataset)
+        first.pop(DEFAULT_CATALOG, None)
+        return [
+            self._no_catalog(catalog, where=dataset.location)
+            for catalog, dataset in first.items()
+            if not self._table(dataset.name).is_in_known_catalog()
+        ]
 
+    def named(self, name: TableName, read: TableRead) -> SparkTable | None:
         below_storage = self._table(name)
         if self.places.has_tables and below_storage.exists():
             return below_storage
         table = SparkTable(table_sql(name), self.engine)
-        try:
-            if table.exists():
-                return table
-        except PySparkException as error:
-            if error.getCondition() not in _CATALOG_MISSING:
-                raise
-            sample = self._sample(name, read)
-            if sample is not None or self._is_below_storage(name):
-                return sample
-            raise CatalogNotOnServerError.from_name(
-                name.catalog,
-                known=", ".join(row["catalog"] for row in self.engine.rows("SHOW CATALOGS")),
-                reader="A query",
-                where=read.location,
-            ) from error
-        return self._sample(name, read)
+        if table.exists():
+            return table
+        sample = self._sample(name, read)
+        if sample is not None or self._is_below_storage(name) or table.is_in_known_catalog():
+            return sample
+        raise self._no_catalog(name.catalog, where=read.location)
 
     def event_log(self) -> SparkTable | None:
         """The event log is kept on this machine, so the server has to see its folders."""
@@ -230,6 +247,14 @@ class SparkTables:
         location = self.places.table(name)
         sql = table_sql(name) if location is None else path_sql(location)
         return SparkTable(sql, self.engine, location)
+
+    def _no_catalog(self, catalog: str, *, where: SourceLocation | None) -> MillpondError:
+        return CatalogNotOnServerError.from_name(
+            catalog,
+            known=", ".join(row["catalog"] for row in self.engine.rows("SHOW CATALOGS")),
+            is_of_spec=catalog.lower() == self.catalog.lower(),
+            where=where,
+        )
 
     def _is_below_storage(self, name: TableName) -> bool:
         """Whether a table of that name would lie there, which needs no catalog of the server."""
