@@ -11,6 +11,7 @@ import pytest
 from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.spark import SparkWorkerLateError
 from millpond.runner.spark.batch_program import PROBLEM
+from millpond.runner.spark.delta_failures import delta_failure
 from millpond.runner.spark.failures import _late_worker, _problem
 from millpond.runner.spark.history import _result
 
@@ -65,6 +66,14 @@ def test_a_server_that_is_too_busy_for_python_is_no_fault_of_the_query() -> None
     assert isinstance(error, SparkWorkerLateError)
     assert "did not start in time" in str(error)
     assert _late_worker("division by zero", task()) is None
+
+
+def test_a_changed_source_that_is_no_table_of_the_flow_leaves_the_error_as_spark_told_it() -> None:
+    without_tables = task()
+    without_tables.flow.streams = (SimpleNamespace(table=None),)
+    told = "[DELTA_SOURCE_IGNORE_DELETE] Detected deleted data from the source at version 3."
+    engine: Any = None
+    assert delta_failure(told, without_tables, engine) is None
 
 
 def test_a_commit_without_metrics_tells_a_batch_all_the_same() -> None:

@@ -41,7 +41,7 @@ class ColumnChanges:
         return changes
 
     def _add_struct(self, path: tuple[str, ...], current: StructType, wanted: StructType) -> None:
-        known = {field.name.lower(): field for field in current.fields}
+        known = {column.name.lower(): column for column in current.fields}
         for column in wanted.fields:
             found = known.get(column.name.lower())
             if found is None:

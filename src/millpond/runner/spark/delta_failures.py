@@ -24,8 +24,9 @@ def delta_failure(text: str, task: Task, engine: SparkEngine) -> MillpondError |
     if null is not None:
         return NotNullViolatedError.in_column(null[1])
     changed = _CHANGED.search(text)
-    if changed is not None:
-        stream, version = _source_in(text, task), int(changed[2])
+    stream = None if changed is None else _source_in(text, task)
+    if changed is not None and stream is not None:
+        version = int(changed[2])
         return StreamSourceChangedError.from_commit(
             stream.source,
             version,
@@ -35,8 +36,8 @@ def delta_failure(text: str, task: Task, engine: SparkEngine) -> MillpondError |
     return None
 
 
-def _source_in(text: str, task: Task) -> StreamRead:
-    """The stream over the table whose location a message tells."""
+def _source_in(text: str, task: Task) -> StreamRead | None:
+    """The stream over the table whose location a message tells; `None` where none is one's own."""
     streams = [stream for stream in task.flow.streams if isinstance(stream.table, SparkTable)]
     if len(streams) > 1:
         places = {stream.source: _table(stream).detail() for stream in streams}
@@ -47,7 +48,7 @@ def _source_in(text: str, task: Task) -> StreamRead:
             and place.location.removeprefix("file:") in text
         ]
         streams = told or streams
-    return streams[0]
+    return streams[0] if streams else None
 
 
 def _table(stream: StreamRead) -> SparkTable:

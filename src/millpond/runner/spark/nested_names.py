@@ -21,11 +21,11 @@ def fitted_sql(column: str, found: DataType, wanted: DataType) -> str:
     "CAST(CASE WHEN `p` IS NOT NULL THEN named_struct('x', `p`['X'], 'y', `p`['y']) END \
 AS STRUCT<`x`: bigint, `y`: bigint>)"
     """
-    value = _in_places(quoted(column), found, wanted, depth=0)
+    value = _reordered(quoted(column), found, wanted, depth=0)
     return f"CAST({value} AS {type_sql(wanted)})"
 
 
-def _in_places(sql: str, found: DataType, wanted: DataType, *, depth: int) -> str:
+def _reordered(sql: str, found: DataType, wanted: DataType, *, depth: int) -> str:
     """The value with its fields where the wanted type has them; `sql` where they are there."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
@@ -33,12 +33,12 @@ def _in_places(sql: str, found: DataType, wanted: DataType, *, depth: int) -> st
         return _struct(sql, found, wanted, depth=depth)
     name = f"each_{depth}"
     if isinstance(found, ArrayType) and isinstance(wanted, ArrayType):
-        each = _in_places(name, found.elementType, wanted.elementType, depth=depth + 1)
+        each = _reordered(name, found.elementType, wanted.elementType, depth=depth + 1)
         return sql if each == name else f"transform({sql}, {name} -> {each})"
     if isinstance(found, MapType) and isinstance(wanted, MapType):
         other = f"other_{depth}"
-        key = _in_places(name, found.keyType, wanted.keyType, depth=depth + 1)
-        value = _in_places(name, found.valueType, wanted.valueType, depth=depth + 1)
+        key = _reordered(name, found.keyType, wanted.keyType, depth=depth + 1)
+        value = _reordered(name, found.valueType, wanted.valueType, depth=depth + 1)
         if key != name:
             sql = f"transform_keys({sql}, ({name}, {other}) -> {key})"
         if value != name:
@@ -49,7 +49,7 @@ def _in_places(sql: str, found: DataType, wanted: DataType, *, depth: int) -> st
 def _struct(sql: str, found: StructType, wanted: StructType, *, depth: int) -> str:
     given = {field.name.lower(): field for field in found.fields}
     packed: list[str] = []
-    in_places = [field.name.lower() for field in wanted.fields] == list(given)
+    are_in_place = [field.name.lower() for field in wanted.fields] == list(given)
     for field in wanted.fields:
         own = given.get(field.name.lower())
         if own is None:
@@ -57,9 +57,9 @@ def _struct(sql: str, found: StructType, wanted: StructType, *, depth: int) -> s
         else:
             # After a point, a name could be that of a column of a relation named as this one.
             inner = f"{sql}[{text_sql(own.name)}]"
-            value = _in_places(inner, own.dataType, field.dataType, depth=depth)
-            in_places = in_places and value == inner
+            value = _reordered(inner, own.dataType, field.dataType, depth=depth)
+            are_in_place = are_in_place and value == inner
         packed.append(f"{text_sql(field.name)}, {value}")
-    if in_places:
+    if are_in_place:
         return sql
     return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({', '.join(packed)}) END"
