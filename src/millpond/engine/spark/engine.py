@@ -23,12 +23,19 @@ if TYPE_CHECKING:
     from millpond.engine.spark.session import ClientSession
 
 CASE_SENSITIVE = "spark.sql.caseSensitive"
+ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
+# What Spark may not be set to, and why.
+_STAY_FALSE = {
+    CASE_SENSITIVE: "names of tables and columns are the same in upper and lower case",
+    # Spark 4.2 then puts a quote before the text of R'..', so that bounds of keys miss rows.
+    ESCAPED_LITERALS: "texts that millpond writes into statements would mean something else",
+}
 DEFAULTS = {
     # Spark 4.2.0 waits for ever where a Python function reads straight from a table's files.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     # It would put settings and its environment in the place of ${..}, in literals and comments too.
     "spark.sql.variable.substitute": "false",
-    CASE_SENSITIVE: "false",
+    **dict.fromkeys(_STAY_FALSE, "false"),
 }
 
 # How long a server may take to give up what it keeps for sessions.
@@ -117,14 +124,10 @@ class SparkEngine(ConnectEngine):
         super().close()
 
     def check_settings(self, settings: Mapping[str, str]) -> None:
-        value = settings.get(CASE_SENSITIVE, "false")
-        if value.strip().lower() != "false":
-            # Nothing else here tells names apart by their case.
-            raise EngineConfigurationError.of(
-                CASE_SENSITIVE,
-                value,
-                "names of tables and columns are the same in upper and lower case",
-            )
+        for key, reason in _STAY_FALSE.items():
+            value = settings.get(key, "false")
+            if value.strip().lower() != "false":
+                raise EngineConfigurationError.of(key, value, reason)
 
     def relation(self, source: Input) -> Any:
         """What stands in a plan for an input that is no plan."""
