@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.spark import SparkWorkerLateError
-from millpond.runner.spark.batch_program import PROBLEM
+from millpond.runner.spark.batch_program import PROBLEM, _until_no_conflict
 from millpond.runner.spark.delta_failures import delta_failure
 from millpond.runner.spark.failures import _late_worker, _problem
 from millpond.runner.spark.history import _result
@@ -74,6 +76,28 @@ def test_a_changed_source_that_is_no_table_of_the_flow_leaves_the_error_as_spark
     told = "[DELTA_SOURCE_IGNORE_DELETE] Detected deleted data from the source at version 3."
     engine: Any = None
     assert delta_failure(told, without_tables, engine) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "attempts"),
+    [
+        ("[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] files were added", 2),
+        ("[FOREACH_BATCH] failed: [DELTA_METADATA_CHANGED] by another", 2),
+        ("[DELTA_PROTOCOL_CHANGED] by another", 2),
+        ("[UNRESOLVED_COLUMN] no column `DELTA_CONCURRENT_APPEND`", 1),
+    ],
+)
+def test_a_batch_is_tried_again_where_another_commit_came_first(told: str, attempts: int) -> None:
+    made: list[str] = []
+
+    def commit() -> None:
+        made.append(told)
+        if len(made) == 1:
+            raise PySparkException(told)
+
+    with nullcontext() if attempts > 1 else pytest.raises(PySparkException):
+        _until_no_conflict(commit)
+    assert len(made) == attempts
 
 
 def test_a_commit_without_metrics_tells_a_batch_all_the_same() -> None:

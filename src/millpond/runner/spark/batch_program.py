@@ -31,9 +31,10 @@ NEWEST_COLUMN = "__millpond_newest"
 FLOOR_COLUMN = "__millpond_floor"
 
 MAX_ATTEMPTS = 20
-_CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
-# Up to so many rows of a batch, their keys go to where the target's rows are; from there on, both
-# are shuffled.
+# How Delta's conditions begin for a commit that lost against another; nothing of it is written.
+CONFLICTS = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
+# Up to so many rows of a batch, their keys go to where the target's rows are, and then the rows
+# that land, whole, with the markers; from there on, both sides are shuffled.
 BROADCAST_ROWS = 500_000
 # A longer text is no bound of a range: it would stand in the table's log.
 MAX_BOUND_LENGTH = 200
@@ -252,7 +253,7 @@ def merge_statement(
     Args:
         bounds: Conditions on `t` that its rows with a key of the batch meet.
         nullable: For each key whether the batch has null there.
-        is_small: Whether the keys of the batch fit into the memory of each executor.
+        is_small: Whether the batch, with all of its columns, fits into the memory of each executor.
     """
     names = [KEY_COLUMN.format(index=index) for index in range(len(plan.keys))]
     columns = [quote(column) for column in plan.columns]
@@ -323,15 +324,20 @@ def _configured(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Non
 
 
 def _until_no_conflict(attempt: Callable[[], object]) -> None:
-    """Try again as long as other writers are faster."""
+    """Try again as long as other writers are faster.
+
+    At once, as Delta itself does: an attempt that lost took a batch's time, in which the others
+    were done, and the next one begins with what they wrote.
+    """
     from pyspark.errors import PySparkException
 
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
         try:
             attempt()
         except PySparkException as error:
+            # The condition stands in brackets, maybe behind that of an error around it.
             text = str(error)
-            if not attempts_left or not any(conflict in text for conflict in _CONFLICTS):
+            if not attempts_left or not any(f"[{conflict}" in text for conflict in CONFLICTS):
                 raise
         else:
             return

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from millpond.runner.spark.batch_program import CONFLICTS
+
 _ATTEMPTS = 5
-# How Delta's conditions begin for a commit that lost against another; nothing of it is written.
-_CONFLICTS = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 
 
 def is_conflict(condition: str | None) -> bool:
     """Whether a condition of Spark's means that another commit came first."""
-    return (condition or "").startswith(_CONFLICTS)
+    return (condition or "").startswith(CONFLICTS)
 
 
 def names_conflict(text: str) -> bool:
     """Whether what a query ended with tells of such a condition."""
-    return any(f"[{condition}" in text for condition in _CONFLICTS)
+    return any(f"[{condition}" in text for condition in CONFLICTS)
 
 
 def retried(change: Callable[[], object]) -> None:
