@@ -84,6 +84,27 @@ class TestWhateverElseStandsInTheFile:
         assert (row["n"], row["m"]) == ('{"x":2}', '{"a":{"b":{"x":6}}}')
 
 
+@pytest.mark.parametrize("member", ["1", "[1]", '{"z": 1}', '[{"z": 1}]', '{"z": {"z": 1}}'])
+@pytest.mark.parametrize(
+    "around", ["%s", "[%s]", '{"m": %s}', '{"m": %s, "o": 1}', '{"m": [[%s]], "o": {"p": 1}}']
+)
+class TestWhateverElseStandsInTheObject:
+    @pytest.mark.parametrize("written", ['"x": 1, "x": 2, "y": %s', '"y": %s, "x": 1, "x": 2'])
+    def test_the_last_value_counts_and_the_other_is_rescued(self, write, around, member, written):
+        path = write('{"n": %s}\n' % (around % f"{{{written % member}}}"))
+        answer = read("json", path, "n VARCHAR")
+        counting = around % f'{{"x": 2, "y": {member}}}'
+        assert [json.loads(row["n"]) for row in answer.rows] == [json.loads(counting)]
+        assert '{"x":1}' in answer.rescued_texts[0]
+
+    def test_so_does_the_last_of_such_members(self, write, around, member):
+        path = write('{"n": %s}\n' % (around % f'{{"x": 1, "y": {member}, "y": null}}'))
+        answer = read("json", path, "n VARCHAR")
+        counting = around % '{"x": 1, "y": null}'
+        assert [json.loads(row["n"]) for row in answer.rows] == [json.loads(counting)]
+        assert f'{{"y":{member.replace(" ", "")}}}' in answer.rescued_texts[0]
+
+
 class TestRescuedText:
     @pytest.mark.parametrize("columns", ["id BIGINT", f"id BIGINT, n {X}"])
     @pytest.mark.parametrize(
@@ -359,3 +380,45 @@ def test_any_value_is_as_the_standard_library_reads_it(write, values):
             assert rescued == other
         else:
             assert rescued == (value if other is None else merged(other, value))
+
+
+# Values that one type has room for.
+REGULAR = st.recursive(
+    st.just(1),
+    lambda inner: (
+        st.dictionaries(st.sampled_from("xyz"), inner, min_size=1)
+        | inner.map(lambda item: [item, item])
+    ),
+    max_leaves=12,
+)
+
+
+def objects_within(value):
+    if isinstance(value, dict):
+        yield value
+    inner = value.values() if isinstance(value, dict) else value
+    for item in inner if isinstance(value, dict | list) else ():
+        yield from objects_within(item)
+
+
+def text_of(value, *, twice, key):
+    """A value as JSON, in which an object has a key twice; what counts stands last."""
+    if isinstance(value, list):
+        return f"[{', '.join(text_of(item, twice=twice, key=key) for item in value)}]"
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    members = [(of, text_of(inner, twice=twice, key=key)) for of, inner in value.items()]
+    if value is twice:
+        members.insert(0, (key, "2" if value[key] == 1 else "null"))
+    return f"{{{', '.join(f'{json.dumps(of)}: {text}' for of, text in members)}}}"
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.dictionaries(st.sampled_from("xyz"), REGULAR, min_size=1), st.data())
+def test_no_type_keeps_a_key_from_being_told_that_one_object_has_twice(write, value, data):
+    twice = data.draw(st.sampled_from([*objects_within(value)]))
+    key = data.draw(st.sampled_from(sorted(twice)))
+    path = write(f'{{"v": {text_of(value, twice=twice, key=key)}}}\n')
+    assert read("json", path).rows == [{"v": value}]

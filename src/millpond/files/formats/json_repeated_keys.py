@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 # DuckDB has room for all fields of a type with each record, also for those that it does not have.
 _MAX_FIELDS = 500
-# Whatever stands there; it is not even looked at.
-_ANYTHING = '"NULL"'
+# Whatever stands there fits. So it does with "NULL", but DuckDB passes over the fields of that type
+# in a STRUCT that has others, however often they are there.
+_ANYTHING = "JSON"
 
 
 def repeating_files(
