@@ -93,11 +93,14 @@ def run(
         _report(result, progress, settings)
 
 
+# What a warning about a flow tells of.
+_WARNINGS = {"passed_over", "without_values", "not_cleaned", "not_counted"}
+
+
 def _warn(event: Event) -> None:
     is_definition = event.event_type is EventType.DATASET_DEFINITION
     progress = event.details.get(str(EventType.FLOW_PROGRESS), {})
-    is_of_files = not progress.keys().isdisjoint({"passed_over", "without_values", "not_cleaned"})
-    if event.level is Level.WARN and (is_definition or is_of_files):
+    if event.level is Level.WARN and (is_definition or not progress.keys().isdisjoint(_WARNINGS)):
         click.echo(f"warning: {event.message}", err=True)
 
 

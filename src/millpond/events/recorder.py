@@ -231,6 +231,39 @@ class Recorder:
             flow_name=flow,
         )
 
+    def batches_not_counted(
+        self,
+        flow: str,
+        dataset: TableName | str,
+        *,
+        first: int | None,
+        last: int,
+        rows_are_counted: bool,
+    ) -> None:
+        """Warn of batches whose rows are in the table, and of which events don't tell all counts.
+
+        Args:
+            first: The number of the first one, if it is known.
+            rows_are_counted: Whether they tell at least the rows that were written.
+        """
+        self._record(
+            EventType.FLOW_PROGRESS,
+            wording.not_counted_message(
+                flow, first=first, last=last, rows_are_counted=rows_are_counted
+            ),
+            {
+                "status": str(FlowStatus.RUNNING),
+                "not_counted": {
+                    **({} if first is None else {"first_batch": first}),
+                    "last_batch": last,
+                    "rows_are_counted": rows_are_counted,
+                },
+            },
+            level=Level.WARN,
+            dataset_name=str(dataset),
+            flow_name=flow,
+        )
+
     def flow_definition(
         self,
         flow: Flow,

@@ -70,6 +70,27 @@ def flow_message(
     return _sentence(f"Flow {flow} {_FLOW[status]}", reason)
 
 
+def not_counted_message(flow: str, *, first: int | None, last: int, rows_are_counted: bool) -> str:
+    """The sentence for batches whose counts are not whole.
+
+    >>> not_counted_message("orders", first=None, last=9, rows_are_counted=False)
+    'Spark did not tell what batches up to 9 of flow orders did: not all of their rows are counted.'
+    """
+    batches = f"batches {first} to {last}"
+    if first is None:
+        batches = f"batches up to {last}"
+    elif first == last:
+        batches = f"batch {last}"
+    if rows_are_counted:
+        return (
+            f"Of {batches} of flow {flow} Spark told only the rows written: rows that expectations "
+            "dropped, and how many rows met them, are not counted."
+        )
+    return (
+        f"Spark did not tell what {batches} of flow {flow} did: not all of their rows are counted."
+    )
+
+
 def counts(metrics: FlowMetrics) -> str:
     """The row counts of `metrics` in words; those that are not known, or not zero, are left out."""
     output = metrics.num_output_rows

@@ -40,6 +40,21 @@ class BatchOutcome:
 
 
 @dataclass(frozen=True)
+class UncountedBatches:
+    """Batches whose rows are in the table, and of which no event tells all that it should.
+
+    Attributes:
+        first: Their first number; `None` where it is not known.
+        rows_are_counted: Whether the rows that they wrote are counted; those that expectations
+            dropped, and how many met them, are not.
+    """
+
+    first: int | None
+    last: int
+    rows_are_counted: bool
+
+
+@dataclass(frozen=True)
 class TableState:
     """A table as it is now.
 
@@ -71,12 +86,14 @@ class RunningUpdate:
         stop: Set to make flows end after the batch that they are at.
         warn_of_files: Told why a flow passed files over, by their URIs; and which files it read
             that have no value for any column.
+        warn_of_batches: Told which committed batches could not be counted whole.
     """
 
     id: str
     pipeline: ResolvedPipeline
     stop: threading.Event
     warn_of_files: Callable[[Task, Mapping[str, str], Sequence[str]], None]
+    warn_of_batches: Callable[[Task, UncountedBatches], None]
 
 
 class Runtime(Protocol):

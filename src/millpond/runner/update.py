@@ -29,7 +29,13 @@ from millpond.profiling import OTHER, phase
 from millpond.runner.lock import update_lock
 from millpond.runner.maintenance import event_log_upkeep
 from millpond.runner.project import Project, load
-from millpond.runner.runtime import BatchOutcome, ResolvedPipeline, RunningUpdate, Runtime
+from millpond.runner.runtime import (
+    BatchOutcome,
+    ResolvedPipeline,
+    RunningUpdate,
+    Runtime,
+    UncountedBatches,
+)
 from millpond.runner.schedule import Schedule, Task
 from millpond.runner.selection import Selection, select
 
@@ -265,6 +271,7 @@ class _Update:
             pipeline=pipeline,
             stop=threading.Event(),
             warn_of_files=self._warn_of_files,
+            warn_of_batches=self._warn_of_batches,
         )
 
         def run(task: Task) -> None:
@@ -316,6 +323,15 @@ class _Update:
             self.recorder.files_passed_over(flow, dataset, passed_over)
         if empty:
             self.recorder.files_without_values(flow, dataset, empty)
+
+    def _warn_of_batches(self, task: Task, batches: UncountedBatches) -> None:
+        self.recorder.batches_not_counted(
+            task.flow.name,
+            task.dataset.name,
+            first=batches.first,
+            last=batches.last,
+            rows_are_counted=batches.rows_are_counted,
+        )
 
     def completed(self, task: Task) -> None:
         self._end(task, FlowStatus.COMPLETED)

@@ -21,13 +21,14 @@ from millpond.options import PREFIX
 from millpond.profiling import phase
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
+from millpond.runner.spark.appended_batches import AppendedBatches
 from millpond.runner.spark.clustering import cluster
 from millpond.runner.spark.conflicts import names_conflict
 from millpond.runner.spark.failures import WORKER_LATE, explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs
 from millpond.runner.spark.places import Places
-from millpond.runner.spark.progress import TELLING_ITS_END, QueryProgress
+from millpond.runner.spark.progress import TELLING, QueryProgress
 from millpond.runner.spark.relations import counted_and_kept, with_checks
 from millpond.runner.spark.sql import quoted
 from millpond.runner.spark.table_setup import ReadyTable, comment_columns, has_other_columns
@@ -106,7 +107,7 @@ class FlowRun:
             FlowStoppedError: The update is being stopped.
         """
         with explained(self._task, self._engine):
-            settings = {**_engine_settings(self._flow.flow.spark_conf), **TELLING_ITS_END}
+            settings = {**_engine_settings(self._flow.flow.spark_conf), **TELLING}
             session = self._engine.session_of(self._flow.name, settings)
             checked = self._checked()
             if self._is_view:
@@ -200,13 +201,21 @@ class FlowRun:
     def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
         """Append by Spark's own sink, which knows the batches that the table holds."""
         table = self._ready.table
+        expectations = self._task.dataset.dataset.expectations
+        warn = functools.partial(self._update.warn_of_batches, self._task)
+        batches = AppendedBatches(self._history, expectations, warn)
 
         def start() -> _Started:
             writer = self._writer(frame).format("delta")
             place = table.location
             query = writer.start(place) if place is not None else writer.toTable(table.sql)
-            progress = QueryProgress(query, self._task.dataset.dataset.expectations)
-            return _Started(query, progress, progress.new_batches, progress.new_batches)
+            progress = QueryProgress(query, expectations)
+            return _Started(
+                query,
+                progress,
+                new_batches=lambda: batches.new(progress),
+                last_batches=lambda: batches.last(progress),
+            )
 
         yield from self._streamed(start)
 
@@ -223,8 +232,8 @@ class FlowRun:
             return _Started(
                 query,
                 progress,
-                lambda: self._history.new_batches() if progress.has_moved() else (),
-                self._history.new_batches,
+                new_batches=self._history.new_batches,
+                last_batches=self._history.new_batches,
             )
 
         yield from self._streamed(start)
@@ -256,9 +265,10 @@ class FlowRun:
         try:
             while not ended:
                 ended = bool(query.awaitTermination(POLL_S))
-                yield from _outcomes(started.new_batches())
+                if started.progress.has_moved():
+                    yield from _outcomes(started.new_batches())
                 self._check_goes_on()
-            yield from _outcomes(started.last_batches())
+            yield from _outcomes(started.new_batches())
             started.progress.profile()
             if not started.progress.has_read_all():
                 raise SparkQueryStoppedError.from_flow(
@@ -266,18 +276,20 @@ class FlowRun:
                 )
         except StreamingQueryException:
             ended = True
-            last: list[CommittedBatch] = []
-            # What the query failed for matters more than what is not known of its batches.
-            with suppress(PySparkException, MillpondError):
-                last += started.last_batches()
-            yield from _outcomes(last)
+            yield from _outcomes(_as_far_as_known(started.last_batches))
+            raise
+        except (PySparkException, FlowStoppedError):
+            # A stop interrupts what waits for the server.
+            ended = True
+            if self._stop(query):
+                yield from _outcomes(_as_far_as_known(started.last_batches))
             raise
         finally:
             if not ended:
                 self._stop(query)
 
-    def _stop(self, query: StreamingQuery) -> None:
-        """Stop a query whose session does nothing else any more.
+    def _stop(self, query: StreamingQuery) -> bool:
+        """Stop a query whose session does nothing else any more, and say whether that was done.
 
         Where the server does not answer, the next update finds the query and stops it.
         """
@@ -285,7 +297,9 @@ class FlowRun:
 
         query._session.client.set_retry_policies([])  # noqa: SLF001 - there is no public way
         with suppress(PySparkException):
-            query.stop()
+            _despite_interrupts(query.stop)
+            return True
+        return False
 
     def _check_goes_on(self) -> None:
         if self._update.stop.is_set():
@@ -358,14 +372,41 @@ class _Started:
     """A streaming query that was started.
 
     Attributes:
-        new_batches: Tells those that ended since it was last asked; it is asked often.
-        last_batches: Likewise, and leaves none out.
+        new_batches: Tells those that ended since it was last asked.
+        last_batches: Likewise, of a query that failed or was stopped.
     """
 
     query: StreamingQuery
     progress: QueryProgress
     new_batches: Callable[[], Iterable[CommittedBatch]]
     last_batches: Callable[[], Iterable[CommittedBatch]]
+
+
+def _as_far_as_known(batches: Callable[[], Iterable[CommittedBatch]]) -> list[CommittedBatch]:
+    """What an update ended for matters more than what is not known of its batches."""
+    from pyspark.errors import PySparkException
+
+    known: list[CommittedBatch] = []
+    with suppress(PySparkException, MillpondError):
+        _despite_interrupts(lambda: known.extend(batches()))
+    return known
+
+
+def _despite_interrupts(ask: Callable[[], object]) -> None:
+    """Ask the server again as often as the stop of an update may have cancelled it.
+
+    That cancels what is asked just then, once in each session; two are asked here.
+    """
+    from pyspark.errors import PySparkException
+
+    for attempts_left in reversed(range(3)):
+        try:
+            ask()
+        except PySparkException as error:
+            if not attempts_left or "[OPERATION_CANCELED]" not in str(error):
+                raise
+        else:
+            return
 
 
 def _outcomes(batches: Iterable[CommittedBatch]) -> Iterator[BatchOutcome]:

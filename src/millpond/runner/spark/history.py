@@ -48,6 +48,21 @@ class BatchHistory:
             if told.get("appId") == self._app_id and "batchId" in told:
                 yield CommittedBatch(told["batchId"], _result(commit, told))
 
+    def of_sink(self, numbers: range) -> dict[int, int]:
+        """How many rows Spark's own sink wrote in batches of these numbers, where commits tell."""
+        limit = _COMMITS
+        while True:
+            rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql} LIMIT {limit}")
+            found = dict(_written(row) for row in rows if self._is_of_sink(row))
+            if len(rows) < limit or any(number <= numbers.start for number in found):
+                told = ((number, found.get(number)) for number in numbers)
+                return {number: count for number, count in told if count is not None}
+            limit *= 8
+
+    def _is_of_sink(self, commit: Mapping[str, Any]) -> bool:
+        is_ours = _told(commit["userMetadata"]).get("appId") == self._app_id
+        return is_ours and "epochId" in (commit["operationParameters"] or {})
+
     def has_any(self) -> bool:
         """Whether the table holds a batch of the flow, as far back as its history goes."""
         rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql}")
@@ -74,6 +89,12 @@ def _told(user_metadata: str | None) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _written(commit: Mapping[str, Any]) -> tuple[int, int | None]:
+    """A batch of Spark's own sink: its number, and how many rows it wrote, where that is told."""
+    rows = (commit["operationMetrics"] or {}).get("numOutputRows")
+    return int(commit["operationParameters"]["epochId"]), None if rows is None else int(rows)
 
 
 def _result(commit: Mapping[str, Any], told: Mapping[str, Any]) -> BatchResult:

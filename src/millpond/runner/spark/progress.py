@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from millpond.definitions import Expectation
 from millpond.flows import BatchResult, ExpectationCount
 from millpond.profiling import is_profiled, measured
-from millpond.runner.spark.history import CommittedBatch
 from millpond.runner.spark.relations import OBSERVATION
 
-# With these a query tells of a last trigger that found no more to read, which it leaves out where
-# a batch was just before.
-TELLING_ITS_END = {"spark.sql.streaming.noDataProgressEventInterval": "0"}
+# A query tells of so many triggers, the latest ones.
+REMEMBERED = 100
+# With these it does, as Spark keeps one less than it is told to, and tells of a last trigger that
+# found no more to read, which it leaves out where a batch was just before.
+TELLING = {
+    "spark.sql.streaming.noDataProgressEventInterval": "0",
+    "spark.sql.streaming.numRecentProgressUpdates": str(REMEMBERED + 1),
+}
 
 # Spark's phases of a trigger, in the words of millpond's profile.
 _PHASES = {
@@ -26,23 +31,38 @@ _PHASES = {
 }
 
 
-class QueryProgress:
-    """The batches that a streaming query has ended since it was started here.
+@dataclass(frozen=True)
+class Trigger:
+    """One trigger of a query.
 
-    Its session must have the settings `TELLING_ITS_END`.
+    Attributes:
+        number: That of its batch, or of the next one where it found nothing to do.
+        has_ended: Whether it was a batch, which has ended.
+        result: What the batch did, where its rows were counted.
+    """
+
+    number: int
+    has_ended: bool
+    result: BatchResult | None
+
+
+class QueryProgress:
+    """What a streaming query did since it was started here.
+
+    Its session must have the settings `TELLING`.
     """
 
     def __init__(self, query: Any, expectations: Sequence[Expectation]) -> None:
         self._query = query
         self._expectations = expectations
-        self._seen = -1
+        self._newest = -1
 
     def has_moved(self) -> bool:
-        """Whether a batch has ended since this was last asked."""
+        """Whether a batch has ended since this was last asked. That is little to ask for."""
         newest = self._query.lastProgress
-        moved = newest is not None and newest["batchId"] > self._seen
+        moved = newest is not None and newest["batchId"] > self._newest
         if moved:
-            self._seen = newest["batchId"]
+            self._newest = newest["batchId"]
         return moved
 
     def has_read_all(self) -> bool:
@@ -51,28 +71,30 @@ class QueryProgress:
         To Spark, one that somebody stopped has ended as well as any other.
         """
         newest = self._query.lastProgress
-        return newest is not None and "addBatch" not in newest["durationMs"]
+        return newest is not None and not _is_batch(newest)
 
     def profile(self) -> None:
-        """Tell the profile, where one is taken, how long the server was at what.
-
-        Spark remembers the last hundred triggers.
-        """
+        """Tell the profile, where one is taken, how long the server was at what, lately."""
         if is_profiled():
             for progress in self._query.recentProgress:
                 for name, milliseconds in progress["durationMs"].items():
                     if name in _PHASES:
                         measured(_PHASES[name], milliseconds / 1000)
 
-    def new_batches(self) -> Iterator[CommittedBatch]:
-        """What they did, oldest first."""
-        for progress in self._query.recentProgress:
-            observed = progress["observedMetrics"].get(OBSERVATION)
-            if progress["batchId"] > self._seen and observed is not None:
-                self._seen = progress["batchId"]
-                yield CommittedBatch(progress["batchId"], self._result(observed))
+    def remembered(self) -> list[Trigger]:
+        """The latest triggers that the query tells of, oldest first, without a gap."""
+        return [
+            Trigger(
+                progress["batchId"],
+                has_ended=_is_batch(progress),
+                result=self._result(progress["observedMetrics"].get(OBSERVATION)),
+            )
+            for progress in self._query.recentProgress
+        ]
 
-    def _result(self, observed: Any) -> BatchResult:
+    def _result(self, observed: Any) -> BatchResult | None:
+        if observed is None:
+            return None
         rows, kept, *passed = _values(observed)
         return BatchResult(
             rows_read=rows,
@@ -85,6 +107,10 @@ class QueryProgress:
                 for expectation, count in zip(self._expectations, passed, strict=True)
             ),
         )
+
+
+def _is_batch(progress: Any) -> bool:
+    return "addBatch" in progress["durationMs"]
 
 
 def _values(observed: Any) -> list[int]:
