@@ -483,6 +483,53 @@ class TestMultiLine:
         answer = read("json", write(content), "a BIGINT", multiLine="true")
         assert [row["a"] for row in answer.rows] == values
 
+    @pytest.mark.parametrize(
+        "beside",
+        ["", '{"a": 3, "b": NaN}', '{"a": 0, "a": 3}', "{'a': 3}", '{"a": 3, "b": "\\udc00"}'],
+    )
+    @pytest.mark.parametrize(
+        "content",
+        [
+            '{"a": 1}\n{"a": 2}\n%s',
+            '{"a": 1}{"a": 2}%s',
+            '[{"a": 1}]\n[{"a": 2}, %s]',
+            '[{"a": 1}] {"a": 2} %s',
+            '{"a": 1} [] [{"a": 2}, %s] []',
+        ],
+    )
+    def test_all_values_of_a_file_are_records_whatever_they_are(self, write, content, beside):
+        path = write((content % beside).replace(", ]", "]"))
+        for rescues in (True, False):
+            answer = read("json", path, "a BIGINT", multiLine="true", rescues=rescues)
+            assert [row["a"] for row in answer.rows] == [1, 2, 3][: 3 if beside else 2]
+            shown = read(
+                "json",
+                path,
+                "a BIGINT, _corrupt_record VARCHAR",
+                multiLine="true",
+                rescues=rescues,
+            )
+            told = [row["_corrupt_record"] for row in shown.rows]
+            assert told[:2] == [None, None]
+
+    @pytest.mark.parametrize("behind", ["5", "x", "[5]", "[[]]", '{"a"', "[", "]", ",", "null"])
+    def test_where_one_of_them_is_none_the_file_is_one(self, write, behind):
+        content = f'{{"a": 1}}\n{{"a": 2}}\n{behind}'
+        answer = read("json", write(content), "a BIGINT", multiLine="true")
+        assert answer.rescued == [{"_corrupt_record": content}]
+
+    def test_of_a_line_only_one_value_is_a_record(self, write):
+        content = '{"a": 1} {"a": 2}'
+        answer = read("json", write(f'{content}\n{{"a": 3}}'), "a BIGINT")
+        assert [row["a"] for row in answer.rows] == [None, 3]
+        assert answer.rescued[0] == {"_corrupt_record": content}
+
+    def test_a_damaged_record_behind_a_byte_order_mark_is_shown(self, write):
+        content = b'\xef\xbb\xbf[{"a": 1}, {"b": "\xff"}]'
+        answer = read("json", write(content), "a BIGINT, b VARCHAR", multiLine="true")
+        assert answer.rows == [{"a": 1, "b": None}, {"a": None, "b": "\ufffd"}]
+        assert answer.rescued == [None, {"_corrupt_record": '{"b":"\\\\xff"}'}]
+
     def test_a_file_that_is_broken_is_one_record(self, write):
         answer = read("json", write('[{"a": 1},\n{"a":'), "a BIGINT", multiLine="true")
         assert answer.rescued == [{"_corrupt_record": '[{"a": 1},\n{"a":'}]

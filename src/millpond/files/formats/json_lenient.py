@@ -24,6 +24,7 @@ _TOKEN = re.compile(
     |(?P<mark>[{}\[\],:])""",
     re.VERBOSE | re.DOTALL,
 )
+_BLANKS = re.compile(r"[ \t\r\n]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _WORDS = frozenset({"true", "false", "null"})
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -76,8 +77,12 @@ class Record:
     has_words: bool = False
 
 
-def read_record(text: str, lenient: frozenset[str]) -> Record:
-    """Read one JSON value.
+def read_record(text: str, lenient: frozenset[str], *, takes_several: bool = False) -> Record:
+    """Read a JSON value.
+
+    Args:
+        takes_several: Whether there may be several values, one behind the other. They are read as
+            an array of them, and of the items of those that are arrays.
 
     Raises:
         ValueError: It is none, or nested too deeply.
@@ -85,19 +90,27 @@ def read_record(text: str, lenient: frozenset[str]) -> Record:
     record = Record(None)
     try:
         try:
-            record.value = _loads(text, record, lenient)
+            values = _loads(text, record, lenient)
         except ValueError:
             record = Record(None, is_standard=False)
-            record.value = _loads("".join(_strict(text, lenient)), record, lenient)
-        is_too_deep = depth_of(record.value) > MAX_DEPTH
+            values = _loads("".join(_strict(text, lenient)), record, lenient)
+        is_too_deep = max(map(depth_of, values)) > MAX_DEPTH
     except RecursionError:
         is_too_deep = True
     if is_too_deep:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+    record.value = values[0]
+    if len(values) > 1:
+        if not takes_several:
+            raise ValueError("there is more behind its first value")
+        record.is_standard = False
+        record.value = [item for of in values for item in (of if isinstance(of, list) else [of])]
     return record
 
 
-def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
+def _loads(text: str, record: Record, lenient: frozenset[str]) -> list[Any]:
+    """The values of a text; one at least."""
+
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(found)
         if len(values) < len(found):
@@ -119,13 +132,24 @@ def _loads(text: str, record: Record, lenient: frozenset[str]) -> Any:
         record.has_words = True
         return Word(name)
 
-    return json.loads(
-        text,
+    decoder = json.JSONDecoder(
         object_pairs_hook=pairs,
         parse_int=Raw,
         parse_float=Raw,
         parse_constant=constant,
     )
+    values: list[Any] = []
+    position = _behind_blanks(text, 0)
+    while position < len(text) or not values:
+        value, position = decoder.raw_decode(text, position)
+        values.append(value)
+        position = _behind_blanks(text, position)
+    return values
+
+
+def _behind_blanks(text: str, position: int) -> int:
+    blanks = _BLANKS.match(text, position)
+    return position if blanks is None else blanks.end()
 
 
 def _others_within(found: list[tuple[str, Any]]) -> dict[str, Any]:

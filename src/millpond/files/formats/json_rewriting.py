@@ -59,12 +59,13 @@ class _Told:
     Args:
         raw: What the records are in.
         record: The same as it was read: a record, or an array of them.
+        options: How it was read.
     """
 
-    def __init__(self, raw: bytes, record: Record, *, lenient: frozenset[str]) -> None:
+    def __init__(self, raw: bytes, record: Record, options: JsonOptions) -> None:
         self._raw = raw
         self._is_array = isinstance(record.value, list)
-        self._lenient = lenient
+        self._options = options
 
     def text(self, place: int) -> str:
         """The text of the record at a place in its array, or of the only one."""
@@ -74,7 +75,10 @@ class _Told:
 
     @cached_property
     def _array(self) -> Record:
-        return read_record(self._raw.decode("utf-8", _BYTES_IN_STRINGS), self._lenient)
+        return _read(
+            self._raw.removeprefix(codecs.BOM_UTF8).decode("utf-8", _BYTES_IN_STRINGS),
+            self._options,
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ class Rewriting:
         if not text or text.isspace():
             return
         try:
-            record = read_record(text, self.options.lenient)
+            record = _read(text, self.options)
             records = _objects(record.value)
         except ValueError as error:
             reason = str(error)
@@ -131,7 +135,7 @@ class Rewriting:
             if is_plain and r"\ud" not in text.lower():
                 yield _one_line(text)
                 return
-            told = _Told(raw, record, lenient=self.options.lenient)
+            told = _Told(raw, record, self.options)
             for place, value in enumerate(records):
                 if record.has_words:
                     self.words.update(_places_of_words(value))
@@ -166,6 +170,11 @@ class Rewriting:
         if len(text) > MAX_TEXT_CHARACTERS:
             return line
         return _with_member(line, TEXT_KEY, json.dumps(text))
+
+
+def _read(text: str, options: JsonOptions) -> Record:
+    """A record, or an array of them; whatever is behind the first value of a line is an error."""
+    return read_record(text, options.lenient, takes_several=options.multi_line)
 
 
 def _bytes_in_strings(error: UnicodeError) -> tuple[str, int]:
