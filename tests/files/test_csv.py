@@ -326,6 +326,12 @@ def test_names_that_differ_in_case_are_rescued_where_case_matters(reader: Reader
     assert reader.values("A\n1\n", columns=schema(a=INT)) == [(1,)]
 
 
+def test_columns_that_differ_in_case_only_have_their_places_in_their_names(reader: Reader) -> None:
+    columns = schema(a0=INT, A1=INT)
+    assert reader.values("a,A\n1,2\n", columns=columns) == [(1, 2)]
+    assert reader.values("A,a\n3,4\n", columns=columns) == [(3, 4)]
+
+
 def test_what_a_row_has_too_much_is_rescued_by_its_position(reader: Reader) -> None:
     text = "a,b\n1,2\n3,4,5,,7\n6\n"
     assert reader.rescued(text) == [None, {"_c2": "5", "_c4": "7"}, None]
