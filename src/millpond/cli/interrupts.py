@@ -7,12 +7,14 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
+from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Wakes the main thread and does nothing else; by default it is ignored.
+# Wakes the main thread; by default it is ignored.
 NUDGE = signal.SIGURG
 NUDGE_EVERY_S = 0.05
 PATIENCE_S = 2.0
@@ -34,6 +36,7 @@ class StopSignals:
     def __init__(self) -> None:
         self.received: int | None = None
         self.announcement: str | None = None
+        self._swallowed: int | None = None
 
     def handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 signal's API
         if self.received is None:
@@ -44,6 +47,19 @@ class StopSignals:
                     sys.stderr.write(f"{self.announcement}\n")
                     sys.stderr.flush()
         raise Stopped(number)
+
+    def nudged(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 signal's API
+        """Raise again what went under."""
+        if self._swallowed is not None:
+            signal_number, self._swallowed = self._swallowed, None
+            raise Stopped(signal_number)
+
+    def unraisable(self, hook: Callable[[Any], None], lost: Any) -> None:
+        """Note a `Stopped` that came amid a destructor or a callback, where Python swallows it."""
+        if isinstance(lost.exc_value, Stopped):
+            self._swallowed = lost.exc_value.args[0]
+        else:
+            hook(lost)
 
 
 @contextmanager
@@ -60,16 +76,19 @@ def stoppable(signals: StopSignals) -> Iterator[None]:
         for number in STOPPING
         if signal.getsignal(number) is not signal.SIG_IGN
     }
+    hook = sys.unraisablehook
+    sys.unraisablehook = partial(signals.unraisable, hook)
     try:
-        with _noticed_while_waiting():
+        with _noticed_while_waiting(signals):
             yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 @contextmanager
-def _noticed_while_waiting() -> Iterator[None]:
+def _noticed_while_waiting(signals: StopSignals) -> Iterator[None]:
     """Let a signal interrupt the main thread while it waits for a lock, or for an engine to end.
 
     Sail takes SIGINT over, and in such a way that system calls start again after it: Python learns
@@ -80,7 +99,7 @@ def _noticed_while_waiting() -> Iterator[None]:
     its.setblocking(False)
     ended = threading.Event()
     watcher = threading.Thread(target=_watch, args=(ours, ended), name="signals", daemon=True)
-    before = signal.signal(NUDGE, _ignore)
+    before = signal.signal(NUDGE, signals.nudged)
     wakeup = signal.set_wakeup_fd(its.fileno(), warn_on_full_buffer=False)
     watcher.start()
     try:
@@ -113,7 +132,3 @@ def _watch(numbers: socket.socket, ended: threading.Event) -> None:
             if sys.stdout.isatty():
                 os.write(sys.stdout.fileno(), SHOW_CURSOR)
             os._exit(128 + stopping[-1])
-
-
-def _ignore(number: int, frame: FrameType | None) -> None:
-    pass

@@ -1,0 +1,40 @@
+"""A signal stops the program wherever it comes."""
+
+import os
+import signal
+import time
+import weakref
+
+import pytest
+
+from millpond.cli.interrupts import Stopped, StopSignals, stoppable
+
+
+class Something:
+    pass
+
+
+def killed_in_callback(_reference):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.01)  # the handler runs here, and Python swallows what it raises
+
+
+class KilledInDestructor:
+    def __del__(self):
+        killed_in_callback(None)
+
+
+@pytest.mark.parametrize("where", ["callback", "destructor"])
+def test_a_signal_is_not_lost_where_python_swallows_exceptions(where):
+    signals = StopSignals()
+    with stoppable(signals), pytest.raises(Stopped) as stopped:  # noqa: PT012 - it comes later
+        if where == "callback":
+            thing = Something()
+            reference = weakref.ref(thing, killed_in_callback)
+            del thing
+            assert reference() is None
+        else:
+            KilledInDestructor()
+        time.sleep(5)
+    assert stopped.value.args == (signal.SIGTERM,)
+    assert signals.received == signal.SIGTERM
