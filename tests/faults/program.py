@@ -32,7 +32,7 @@ class Ended:
 
 
 class Run:
-    """`millpond run` of a pipeline folder.
+    """`millpond run` of a pipeline folder, or another command.
 
     Args:
         root: The pipeline's folder.
@@ -44,11 +44,12 @@ class Run:
         self,
         root: Path,
         *arguments: str,
+        command: str = "run",
         inside: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.process = subprocess.Popen(
-            [*inside, MILLPOND, "run", "--spec", root / "spark-pipeline.yml", *arguments],
+            [*inside, MILLPOND, command, "--spec", root / "spark-pipeline.yml", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

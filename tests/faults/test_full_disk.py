@@ -40,6 +40,23 @@ def test_a_full_disk_costs_an_update_and_no_row(tmp_path, draw):
         assert not error_classes(subject.complete())
 
 
+def test_upkeep_by_hand_on_a_full_disk_is_told_and_leaves_the_rows(tmp_path):
+    subject = Subject.made(tmp_path / "pipeline", 1)
+    subject.storage.mkdir()
+    with ExitStack() as stack:
+        disk = stack.enter_context(small_disk(subject.storage)) or LimitedFiles(subject.storage)
+        subject.storage, subject.inside = disk.seen, disk.inside
+        for _ in range(3):
+            subject.deliver()
+            subject.complete()
+        ended = subject.start(command="maintain", inside=disk.leave(0)).ended()
+        assert error_classes(ended) == {"STORAGE_NOT_WRITABLE"}, ended
+        disk.clear()
+        ended = subject.start(command="maintain").ended()
+        assert (ended.code, ended.err) == (0, "")
+        assert not error_classes(subject.complete())
+
+
 def test_a_disk_that_is_full_from_the_start_is_told_of_at_once(tmp_path):
     subject = Subject.made(tmp_path / "pipeline", 1)
     subject.deliver()

@@ -75,6 +75,14 @@ class StorageNotWritableError(MillpondError, OSError):
         )
 
     @classmethod
+    def from_upkeep(cls, table: str, error: BaseException) -> Self:
+        return cls(
+            f"Files of table {table} could not be read or written: {disk_reason(error)}. Its rows "
+            "are as they were.",
+            hint=f"{disk_remedy(error)}, then run millpond maintain again",
+        )
+
+    @classmethod
     def from_engine(cls, reason: str, *, where: SourceLocation | None) -> Self:
         return cls(
             f"The engine could not read or write a file: {reason}.",

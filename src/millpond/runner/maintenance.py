@@ -9,6 +9,7 @@ from millpond.delta import Table
 from millpond.errors import MillpondError
 from millpond.errors.graph import UnknownDatasetError
 from millpond.errors.maintenance import MaintenanceElsewhereError
+from millpond.errors.runner import StorageNotWritableError
 from millpond.graph import EVENT_LOG_NAME, folder_of
 from millpond.maintenance import Report, RowOrder, Upkeep
 from millpond.options import EMBEDDED
@@ -36,7 +37,7 @@ class MaintainedTable:
     bytes_before: int
     bytes_after: int
     report: Report
-    problem: MillpondError | OSError | None = None
+    problem: MillpondError | None = None
 
 
 def maintain(
@@ -98,12 +99,16 @@ def _chosen(
 
 
 def _maintained(name: str, upkeep: Upkeep, *, dry_run: bool) -> MaintainedTable:
+    import duckdb
+
     before = upkeep.table.snapshot().files.values()
     report, problem = Report(), None
     try:
         report = upkeep.preview() if dry_run else upkeep.by_hand()
-    except (MillpondError, OSError) as error:
+    except MillpondError as error:
         problem = error
+    except (OSError, duckdb.IOException) as error:
+        problem = StorageNotWritableError.from_upkeep(name, error)
     files, size_bytes = len(before), sum(file.size_bytes for file in before)
     after = upkeep.table.snapshot().files.values()
     if dry_run:
