@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import uuid
 from datetime import UTC, datetime
 
@@ -27,6 +29,20 @@ from tests.delta.tables import (
 )
 
 HALF_PAST = datetime(2026, 1, 31, 12, 0, 0, 500_000, tzinfo=UTC)
+
+# In a process of its own: delta-rs keeps what it has started.
+WITHOUT_FILES = """
+import os, resource, sys
+from pathlib import Path
+import deltalake
+from millpond.delta import Table, write_checkpoint
+from millpond.storage import LocalStore
+
+snapshot = Table(Path(sys.argv[1])).snapshot()
+limit = len(os.listdir("/dev/fd")) + 2
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+print(write_checkpoint(snapshot, LocalStore()))
+"""
 
 
 @pytest.fixture
@@ -216,3 +232,12 @@ def test_what_delta_rs_compacts_and_vacuums_reads_the_same(table):
     assert pa.table(count)["c"].to_pylist() == [len(expected)]
     delete_where(table, "k = 21")
     assert len(rows(table.snapshot())) == len(expected) - 1
+
+
+def test_a_checkpoint_for_which_delta_rs_has_no_open_files_left_is_none_and_no_end(table):
+    """delta-rs panics then, which is no `Exception`."""
+    command = [sys.executable, "-c", WITHOUT_FILES, table.path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+    assert f"the log of {table.path} got no checkpoint" in done.stderr
+    assert "Too many open files" in done.stderr

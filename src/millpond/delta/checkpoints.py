@@ -141,7 +141,10 @@ def write_checkpoint(snapshot: Snapshot, store: Store) -> bool:
             _link_log(snapshot, log, beside, store)
             DeltaTable(folder.as_uri()).create_checkpoint()
             _take_over(beside, log, store)
-    except Exception as error:  # noqa: BLE001 - whatever goes wrong, the commit itself stands
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    # Whatever goes wrong, the commit itself stands. A panic of delta-rs is no `Exception`.
+    except BaseException as error:  # noqa: BLE001 - see above
         _log.warning(
             "warning: the log of %s got no checkpoint, and takes longer to read until the next: %s",
             snapshot.path,
