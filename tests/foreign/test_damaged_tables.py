@@ -80,6 +80,12 @@ def with_broken_pages(table: Path) -> None:
     file.write_bytes(data)
 
 
+def with_a_pipe(table: Path) -> None:
+    file = next(table.glob("*.parquet"))
+    file.unlink()
+    os.mkfifo(file)
+
+
 def needs(reader: int, writer: int, *features: str) -> Callable[[Path], None]:
     def change(table: Path) -> None:
         protocol = {"minReaderVersion": reader, "minWriterVersion": writer}
@@ -114,6 +120,8 @@ DAMAGES = {
         "UNSUPPORTED_TABLE_FEATURE.*can't be read.*catalogManaged",
     ),
 }
+# What nobody writes into a table of a pipeline's own by mistake.
+FOREIGN = {"a pipe for a data file": (with_a_pipe, "FILE_UNREADABLE.*parquet is no file")}
 # Such tables are read, and not written.
 UNWRITABLE = {
     "a writer's feature that nobody knows": (
@@ -162,11 +170,12 @@ def matches(error: str, pattern: str) -> bool:
     return re.search(pattern, error, re.DOTALL) is not None
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("damage", [*DAMAGES, *FOREIGN])
 def test_a_damaged_source_is_named_to_batches_and_to_streams(
     folder: PipelineFolder, tmp_path: Path, damage: str
 ) -> None:
-    change, pattern = DAMAGES[damage]
+    change, pattern = (DAMAGES | FOREIGN)[damage]
     table = tmp_path / "theirs"
     for number in range(NEWEST + 1):
         # Of one value, the engine takes what the log says.

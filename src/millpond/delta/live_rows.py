@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,6 +21,7 @@ from millpond.delta.deletion_vectors import read_deletion_vectors
 from millpond.delta.partition_values import value_sql
 from millpond.delta.schema import duckdb_type, literal, quote
 from millpond.delta.snapshot import Snapshot
+from millpond.errors import MillpondError
 from millpond.errors.delta import DataFileMissingError, DataFileUnreadableError
 from millpond.errors.disk_reason import system_error
 from millpond.storage import LocalStore, Store
@@ -241,12 +243,29 @@ def _read_columns(
     return found
 
 
+def data_file_bytes(snapshot: Snapshot, path: Path) -> int:
+    """How large a file of a snapshot is that is there.
+
+    Raises:
+        DataFileMissingError: It is not there.
+        DataFileUnreadableError: It is a pipe or the like, which might never end.
+        OSError: It can't be looked at now.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise DataFileMissingError.of(path) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise DataFileUnreadableError.of(snapshot.path, reason=f"{path} is no file")
+    return found.st_size
+
+
 def check_data_files(snapshot: Snapshot) -> None:
     """Look for files of a snapshot that are gone, or shorter or longer than the log says and torn.
 
     Raises:
         DataFileMissingError: A file is not there.
-        DataFileUnreadableError: A file is no whole Parquet file.
+        DataFileUnreadableError: A file is no whole Parquet file, or none at all, as a pipe.
         OSError: A file can't be read now.
     """
     import pyarrow as pa
@@ -255,10 +274,10 @@ def check_data_files(snapshot: Snapshot) -> None:
     for file in snapshot.files.values():
         path = snapshot.file_path(file)
         try:
-            if path.stat().st_size != file.size_bytes:
+            if data_file_bytes(snapshot, path) != file.size_bytes:
                 pq.read_metadata(path)
-        except FileNotFoundError as error:
-            raise DataFileMissingError.of(path) from error
+        except MillpondError:
+            raise
         except (pa.ArrowException, OSError) as error:
             if system_error(error) is not None:
                 # Rights, limits and disks are no damage, and pass.

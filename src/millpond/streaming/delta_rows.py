@@ -10,9 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from millpond.delta import AddFile, Snapshot, connect, damage_told, literal, live_rows_sql
+from millpond.delta import (
+    AddFile,
+    Snapshot,
+    connect,
+    damage_told,
+    data_file_bytes,
+    literal,
+    live_rows_sql,
+)
 from millpond.engine.protocol import EmptyInput, Input, ParquetInput
-from millpond.errors.delta import DataFileMissingError, DataFileUnreadableError
+from millpond.errors.delta import DataFileUnreadableError
 from millpond.errors.streaming import StreamSourceFileUnreadableError
 from millpond.storage import Store
 from millpond.streaming.plain_files import is_plain
@@ -38,6 +46,7 @@ def rows_input(
 
     Raises:
         DataFileMissingError: A file is gone.
+        DataFileUnreadableError: Something is there that is no file.
         StreamSourceFileUnreadableError: A file is damaged, or does not fit the columns.
     """
     schema = _nullable(snapshot.metadata.schema)
@@ -47,8 +56,7 @@ def rows_input(
         others: list[AddFile] = []
         for file in files:
             path = snapshot.file_path(file)
-            if not path.exists():
-                raise DataFileMissingError.of(path)
+            data_file_bytes(snapshot, path)
             if is_plain(snapshot, file):
                 in_place.append(str(path))
             else:
