@@ -86,6 +86,13 @@ def with_a_pipe(table: Path) -> None:
     os.mkfifo(file)
 
 
+def holding(text: str) -> Callable[[Path], None]:
+    def change(table: Path) -> None:
+        entry(table, NEWEST + 1).write_text(text + "\n")
+
+    return change
+
+
 def needs(reader: int, writer: int, *features: str) -> Callable[[Path], None]:
     def change(table: Path) -> None:
         protocol = {"minReaderVersion": reader, "minWriterVersion": writer}
@@ -103,6 +110,22 @@ DAMAGES = {
     "a newest entry that is empty": (emptied, "DELTA_LOG_CORRUPT.*4.json.*empty"),
     "a newest entry of zeros": (zeroed, "DELTA_LOG_CORRUPT.*4.json.*nothing but zeros"),
     "a commit that is missing": (gap, "DELTA_LOG_CORRUPT.*is not complete"),
+    "a file without a name": (
+        holding('{"add": {"path": null, "size": 1}}'),
+        "DELTA_LOG_CORRUPT.*5.json.*path is None",
+    ),
+    "a size that is no number": (
+        holding('{"add": {"path": "a.parquet", "size": "1"}}'),
+        "DELTA_LOG_CORRUPT.*5.json.*size is '1'",
+    ),
+    "a version of the protocol that is no number": (
+        holding('{"protocol": {"minReaderVersion": "x", "minWriterVersion": 2}}'),
+        "DELTA_LOG_CORRUPT.*5.json.*minReaderVersion is 'x'",
+    ),
+    "an entry of nothing but brackets": (
+        holding('{"add": ' + "[" * 100_000),
+        "DELTA_LOG_CORRUPT.*5.json",
+    ),
     "a data file that is gone": (without_a_file, "DELTA_DATA_FILE_MISSING.*parquet"),
     "a data file that is torn": (with_a_torn_file, "FILE_UNREADABLE.*parquet"),
     "a data file with a broken footer": (with_a_broken_footer, "FILE_UNREADABLE"),

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import unquote
 
 from millpond.delta.stats import FileStats
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 JsonObject = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,8 @@ class AddFile:
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         vector = value.get("deletionVector")
         return cls(
-            path=value["path"],
-            size_bytes=value["size"],
+            path=_given(value, "path", str),
+            size_bytes=_given(value, "size", int),
             modification_time_ms=value.get("modificationTime") or 0,
             partition_values=value.get("partitionValues") or {},
             stats_text=value.get("stats"),
@@ -190,7 +191,7 @@ class RemoveFile:
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         vector = value.get("deletionVector")
         return cls(
-            path=value["path"],
+            path=_given(value, "path", str),
             deletion_time_ms=value.get("deletionTimestamp"),
             data_change=value.get("dataChange") is not False,
             size_bytes=value.get("size"),
@@ -235,7 +236,7 @@ class Metadata:
         from pyspark.sql.types import StructType
 
         return cls(
-            id=value["id"],
+            id=_given(value, "id", str),
             schema=StructType.fromJson(json.loads(value["schemaString"])),
             partition_columns=tuple(value.get("partitionColumns") or ()),
             configuration=dict(value.get("configuration") or {}),
@@ -272,8 +273,8 @@ class Protocol:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         return cls(
-            min_reader_version=value["minReaderVersion"],
-            min_writer_version=value["minWriterVersion"],
+            min_reader_version=_given(value, "minReaderVersion", int),
+            min_writer_version=_given(value, "minWriterVersion", int),
             reader_features=frozenset(value.get("readerFeatures") or ()),
             writer_features=frozenset(value.get("writerFeatures") or ()),
         )
@@ -353,3 +354,16 @@ class Commit:
             commit_info=commit_info,
             change_files=change_files,
         )
+
+
+def _given(value: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """A field that must be there, and of a kind.
+
+    Raises:
+        KeyError: It is missing.
+        TypeError: It is something else.
+    """
+    found = value[key]
+    if not isinstance(found, kind):
+        raise TypeError(f"{key} is {found!r}")
+    return found

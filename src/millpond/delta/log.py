@@ -121,7 +121,7 @@ def parse_commit(data: bytes, *, path: Path, version: int, timestamp_ms: int) ->
     actions = parse_actions(data, path=path)
     try:
         return Commit.from_actions(actions, version=version, timestamp_ms=timestamp_ms)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         reason = f"an action in it is not complete: {error!r}"
         raise CorruptLogError.in_entry(path, line=1, reason=reason) from error
 
@@ -138,7 +138,7 @@ def parse_actions(data: bytes, *, path: Path) -> list[Mapping[str, Any]]:
         try:
             # Given bytes, `json` would guess at other encodings.
             action = json.loads(line.decode("utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorruptLogError.in_entry(path, line=number, reason=str(error)) from error
         if not isinstance(action, dict):
             raise CorruptLogError.in_entry(path, line=number, reason="it is no JSON object")
