@@ -93,6 +93,11 @@ def test_a_storage_elsewhere_is_not_supported(load, storage):
     assert caught.value.where.line == 2
 
 
+def test_a_nul_character_in_a_name_is_told_as_one(load):
+    with pytest.raises(SpecFieldError, match="must not hold a NUL character"):
+        load('name: "a\\0b"\nstorage: store\n')
+
+
 @pytest.mark.parametrize("storage", ["file:store", "file://host/store", "file://", '""', '"\\0"'])
 def test_a_storage_without_a_path_is_refused(load, storage):
     with pytest.raises(SpecFieldError, match="storage"):

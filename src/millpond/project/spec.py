@@ -156,10 +156,12 @@ def _required(
             name, example=example, where=document.where(node or block or document.root)
         )
     text = document.text(node, place=name)
-    if not text.strip() or "\0" in text:
-        raise SpecFieldError.from_value(
-            name, reason="must not be empty", where=document.where(node)
-        )
+    for is_wrong, reason in (
+        (not text.strip(), "must not be empty"),
+        ("\0" in text, "must not hold a NUL character"),
+    ):
+        if is_wrong:
+            raise SpecFieldError.from_value(name, reason=reason, where=document.where(node))
     return text
 
 

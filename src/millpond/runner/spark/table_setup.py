@@ -220,7 +220,11 @@ class _Setup:
         return Takeover(flow, checkpoint, app_versions, self.places.layout, store)
 
     def _needs_new_constraints(self, current: StructType) -> bool:
-        """Whether a view gets other columns that must not be null: rows can't bring that along."""
+        """Whether a view gets other columns, and has some that must not be null.
+
+        Rows can't bring `NOT NULL` along, so that the table has to be made anew before its query
+        runs, and is empty until it has run.
+        """
         wanted = self.dataset.schema
         return has_other_columns(current, wanted) and any(not f.nullable for f in wanted.fields)
 
