@@ -19,6 +19,11 @@ _NAME_METADATA = (
     "name of its own, as in SELECT *, _metadata.file_path AS path, and use that name"
 )
 
+_SPLIT = (
+    "write IN (..) instead of many ORs, or put the values into a table; split what is put together "
+    "into several views or flows"
+)
+
 
 class QuerySyntaxError(MillpondError, ValueError):
     """The text of a query can't be read."""
@@ -33,6 +38,44 @@ class QuerySyntaxError(MillpondError, ValueError):
             where=where,
             detail=detail,
             hint="mend the SQL at the place shown",
+        )
+
+
+class QueryTooDeepError(MillpondError, ValueError):
+    """A query is nested deeper than an engine can read."""
+
+    error_class = "QUERY_TOO_DEEP"
+    sqlstate = "54001"
+
+    @classmethod
+    def at(
+        cls, nested: int, chained: int, *, where: SourceLocation, detail: str | None = None
+    ) -> Self:
+        return cls(
+            f"The query is nested too deeply: more than {nested} parentheses, CASEs or types "
+            f"inside of each other, or more than {chained:,} operators or set operations one after "
+            "the other.",
+            where=where,
+            detail=detail,
+            hint=_SPLIT,
+        )
+
+    @classmethod
+    def of_steps(cls, *, where: SourceLocation | None) -> Self:
+        """Of parts that read each other, which no limit counts."""
+        return cls(
+            "The query is nested too deeply: too many of its parts read each other.",
+            where=where,
+            hint=_SPLIT,
+        )
+
+    @classmethod
+    def of_columns(cls, *, where: SourceLocation | None) -> Self:
+        return cls(
+            "The query gives a column whose type is nested too deeply: the engine can't say what "
+            "it is.",
+            where=where,
+            hint="nest arrays, maps and structs less than 45 deep",
         )
 
 

@@ -20,6 +20,7 @@ _IDENTIFIER = re.compile(r'Identifier\("((?:[^"\\]|\\.)*)"\)')
 _MISSING_FUNCTION = re.compile(r"unknown function: (\S+)")
 _SYNTAX = re.compile(r"found (.*) at \d+:\d+ expected")
 _UNPLANNED = ("No field named ", "Physical plan does not support logical expression ")
+_UNREADABLE = "Exception deserializing response!"
 _PLACEHOLDERS = re.compile(rf"`?{PLACEHOLDER.format(number=r'[0-9]+')}`?")
 _STACK = re.compile(r"\n\nStack [Tt]race.*|\s*JVM stacktrace:.*", re.DOTALL)
 # Spark writes the condition before its message, and behind it the state, the place, the plan.
@@ -72,6 +73,11 @@ def unread_text(error: PySparkException) -> str | None:
 def is_unplanned(error: PySparkException) -> bool:
     """Whether Sail understands a query and then can't plan it: nothing was run."""
     return message_of(error).startswith(_UNPLANNED)
+
+
+def is_too_deep(error: PySparkException) -> bool:
+    """Whether an engine's answer can't be read: protobuf stops at messages nested 100 deep."""
+    return _UNREADABLE in message_of(error)
 
 
 def names_missing(error: PySparkException) -> bool:

@@ -9,8 +9,8 @@ import inspect
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from millpond.errors.engine import (
     QueryAnalysisError,
     QueryFunctionError,
     QueryFunctionResultError,
+    QueryTooDeepError,
 )
 from millpond.files.metadata import METADATA_COLUMN
 
@@ -188,25 +189,27 @@ class ConnectEngine(ABC):
         from millpond.engine.connect.plan import plan_of_relation, plan_of_text
 
         if isinstance(query, SqlQuery):
-            return plan_of_text(
-                query,
+            with _bounded(query):
+                return plan_of_text(
+                    query,
+                    can_read=self._can_read,
+                    aggregates=self._functions.aggregates,
+                    has_watermark=self._guard.has_watermark,
+                    marks_state=self._computes_state,
+                )
+        frame = self._call(query)
+        with _bounded(query):
+            relation = frame._plan.to_proto(self._session.client).root  # noqa: SLF001 - the plan itself
+            return plan_of_relation(
+                relation,
+                location=query.location,
                 can_read=self._can_read,
                 aggregates=self._functions.aggregates,
                 has_watermark=self._guard.has_watermark,
                 marks_state=self._computes_state,
+                catalog=query.catalog,
+                schema=query.schema,
             )
-        frame = self._call(query)
-        relation = frame._plan.to_proto(self._session.client).root  # noqa: SLF001 - the plan itself
-        return plan_of_relation(
-            relation,
-            location=query.location,
-            can_read=self._can_read,
-            aggregates=self._functions.aggregates,
-            has_watermark=self._guard.has_watermark,
-            marks_state=self._computes_state,
-            catalog=query.catalog,
-            schema=query.schema,
-        )
 
     def renamed(self, plan: QueryPlan, names: Sequence[str]) -> QueryPlan:
         """Return the same plan with other names for its columns, as many as it has."""
@@ -373,6 +376,17 @@ class ConnectEngine(ABC):
         except PySparkException as error:
             return unread_text(error) is None
         return True
+
+
+@contextmanager
+def _bounded(query: Query) -> Iterator[None]:
+    """Tell of a query in whose parts more calls are nested than Python allows."""
+    try:
+        yield
+    except MillpondError:
+        raise
+    except RecursionError as error:
+        raise QueryTooDeepError.of_steps(where=query.location) from error
 
 
 def own_plan(plan: QueryPlan) -> ConnectPlan:

@@ -21,6 +21,7 @@ from millpond.engine.sqltext.parsing import parse_query
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import SourceLocation
 from millpond.errors.engine import InvalidExpectationError
+from millpond.sql.depth import too_deep
 from millpond.sql.tokens import TokenKind, identifier_value, keywords
 
 _NOWHERE = SourceLocation("<expectation>")
@@ -75,6 +76,8 @@ def problem_of_text(expression: str, *, python_functions: Collection[str]) -> st
         return f"holds a {broken[0].text[:1]} that is never closed"
     if any(token.word == ";" for token in found.tokens):
         return "holds more than one statement"
+    if too_deep(found.tokens) is not None:
+        return "is nested too deeply"
     tree = parse_query(text)
     if isinstance(tree, ParseError):
         return "can't be read as an expression"

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from millpond.engine.connect.answers import (
     dotted,
+    is_too_deep,
     is_unplanned,
     message_of,
     missing_column,
@@ -32,6 +33,7 @@ from millpond.errors.disk_reason import engine_disk_reason
 from millpond.errors.engine import (
     QueryAnalysisError,
     QueryRunError,
+    QueryTooDeepError,
     UnresolvedColumnError,
     UnresolvedRoutineError,
 )
@@ -103,6 +105,8 @@ def analysis_error(error: PySparkException, subject: Subject) -> MillpondError:
     """The error for a query or expression that the engine can't analyse."""
     message = message_of(error)
     told = _disk_error(message, where=subject.where) or _damage(message, where=subject.where)
+    if told is None and is_too_deep(error):
+        told = QueryTooDeepError.of_columns(where=subject.where)
     if told is not None:
         return told
     parts = missing_column(error)

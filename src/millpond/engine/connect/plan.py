@@ -19,7 +19,12 @@ from millpond.engine.connect.file_metadata import (
 )
 from millpond.engine.connect.lateral_joins import with_generators
 from millpond.engine.connect.lowering.in_plans import with_texts_lowered
-from millpond.engine.connect.messages import flatten_references, input_relations, leaves
+from millpond.engine.connect.messages import (
+    flatten_references,
+    input_relations,
+    leaves,
+    own_expressions,
+)
 from millpond.engine.connect.operators import Source, describe
 from millpond.engine.connect.reads import location_of, table_read
 from millpond.engine.connect.view_rows import kept_rows
@@ -33,6 +38,8 @@ from millpond.engine.protocol import (
 )
 from millpond.engine.shapes import HasWatermark, Operator, OperatorKind, check, no_watermark
 from millpond.engine.sqltext.analysis import CanRead, TextAnalysis, analyse
+from millpond.engine.sqltext.blocks import outline
+from millpond.engine.sqltext.parsing import check_depth
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import SourceLocation
 from millpond.errors.engine import CyclicViewError, UnsupportedReadError
@@ -166,6 +173,7 @@ def plan_of_relation(
     Raises:
         MillpondError: It reads what can't be read, or does what no flow supports.
     """
+    _check_expressions(relation, location)
     externals = _externals(relation)
     sources = [
         _source(leaf, can_read=can_read, catalog=catalog, schema=schema, externals=externals)
@@ -180,6 +188,17 @@ def plan_of_relation(
     return _finished(
         replace(plan, relation=relation, is_streaming=rows.streaming, operators=tuple(operators))
     )
+
+
+def _check_expressions(relation: Any, location: SourceLocation) -> None:
+    """Raise for the text of an expression that is nested deeper than an engine can read."""
+    where = location_of(relation) or location
+    for expression in own_expressions(relation):
+        if expression.WhichOneof("expr_type") == "expression_string":
+            text = QueryText(expression.expression_string.expression, where)
+            check_depth(outline(text.text), text)
+    for child in input_relations(relation):
+        _check_expressions(child, location)
 
 
 def _finished(plan: ConnectPlan) -> ConnectPlan:

@@ -21,6 +21,7 @@ from millpond.engine.sqltext.file_metadata import (
 from millpond.engine.sqltext.laterals import lateral_edits
 from millpond.engine.sqltext.operators import describe
 from millpond.engine.sqltext.parsing import (
+    check_depth,
     check_one_query,
     ends_too_early,
     parse_query,
@@ -170,6 +171,7 @@ def analyse(
     """
     found_outline = outline(source.text)
     check_one_query(found_outline, source)
+    check_depth(found_outline, source)
     if functions is None:
         calls = find_function_reads(found_outline, source)
         functions = by_name_start(calls)

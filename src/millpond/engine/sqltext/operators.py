@@ -183,7 +183,21 @@ class _Description:
         return rows
 
     def _set_operation(self, node: exp.SetOperation, visible: Mapping[str, Rows]) -> Rows:
-        inputs = (self.query(node.this, visible), self.query(node.expression, visible))
+        # Each is the first side of the next, and there may be more than calls can be nested.
+        chain = [(node, visible)]
+        while isinstance(node.this, exp.SetOperation):
+            node = node.this
+            visible = self._with(node, visible)
+            chain.append((node, visible))
+        rows = self.query(node.this, visible)
+        for node, visible in reversed(chain):
+            rows = self._put_together(node, rows, visible)
+        return rows
+
+    def _put_together(
+        self, node: exp.SetOperation, first: Rows, visible: Mapping[str, Rows]
+    ) -> Rows:
+        inputs = (first, self.query(node.expression, visible))
         rows = Rows.of_inputs(inputs)
         is_union, distinct = isinstance(node, exp.Union), bool(node.args.get("distinct"))
         if not is_union:

@@ -17,7 +17,8 @@ from sqlglot.errors import ParseError, SqlglotError
 from millpond.engine.sqltext.blocks import Outline, outline
 from millpond.engine.sqltext.source import QueryText
 from millpond.errors import MillpondError
-from millpond.errors.engine import NotAQueryError, QuerySyntaxError
+from millpond.errors.engine import NotAQueryError, QuerySyntaxError, QueryTooDeepError
+from millpond.sql.depth import MAX_DEPTH, MAX_NESTED, too_deep
 from millpond.sql.tokens import Token, TokenKind
 
 DIALECT = "databricks"
@@ -64,6 +65,22 @@ def check_one_query(found: Outline, source: QueryText) -> None:
                 detail=source.caret(following.start, following.end),
             )
     _check_parentheses(found, source)
+
+
+def check_depth(found: Outline, source: QueryText) -> None:
+    """Raise for a text that is nested deeper than an engine can read.
+
+    Raises:
+        QueryTooDeepError: It is.
+    """
+    token = too_deep(found.tokens)
+    if token is not None:
+        raise QueryTooDeepError.at(
+            MAX_NESTED,
+            MAX_DEPTH,
+            where=source.locate(token.start),
+            detail=source.caret(token.start, token.end),
+        )
 
 
 def parse_query(text: str) -> exp.Query | ParseError:
