@@ -401,6 +401,16 @@ def test_removals_do_not_count_where_the_read_takes_files_away_itself(suppliers)
     assert found(suppliers) == [("a.csv", 1)]
 
 
+@pytest.mark.parametrize("setting", ["replace", "replaceAndRemove"])
+def test_a_file_whose_rows_are_dropped_for_damage_is_not_taken_for_an_empty_one(suppliers, setting):
+    dropping = KEYED.replace("allowOverwrites", "mode => 'DROPMALFORMED', allowOverwrites")
+    table(suppliers, dropping, setting=setting)
+    suppliers.send("a.csv", csv(1))
+    error = suppliers.error()
+    assert isinstance(error, InvalidFileOptionError)
+    assert "FAILFAST" in error.hint
+
+
 def test_a_setting_that_is_none_is_refused(suppliers):
     table(suppliers, setting="yes")
     error = suppliers.error()

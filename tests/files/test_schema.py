@@ -83,6 +83,8 @@ def test_hints_change_types_and_add_columns():
         ("m.key", "map<decimal(9,2),array<int>>"),
         ("m.value.element", "map<string,array<decimal(9,2)>>"),
         ("new.inside", "struct<inside:decimal(9,2)>"),
+        ("new.element.x", "array<struct<x:decimal(9,2)>>"),
+        ("t.element", "array<decimal(9,2)>"),
     ],
 )
 def test_hints_reach_into_arrays_and_maps(hint, type_text):
@@ -90,6 +92,7 @@ def test_hints_reach_into_arrays_and_maps(hint, type_text):
         StructType()
         .add("l", ArrayType(StructType().add("x", IntegerType()).add("y", StringType())))
         .add("m", MapType(StringType(), ArrayType(IntegerType())))
+        .add("t", StringType())
     )
     hints = StructType().add(hint, DecimalType(9, 2))
     columns = file_columns(

@@ -116,6 +116,18 @@ class InvalidFileOptionError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_dropping(
+        cls, option: str, *, setting: str, value: str, where: SourceLocation | None = None
+    ) -> Self:
+        return cls(
+            f"With the {option} DROPMALFORMED a damaged file may have no rows left, and "
+            f"{setting} = {value} would take away those of its former version.",
+            hint=f"set {option} to FAILFAST, with which the former rows stay, or leave {setting} "
+            "out",
+            where=where,
+        )
+
+    @classmethod
     def from_destination_inside(
         cls, option: str, value: str, *, source: str, where: SourceLocation | None = None
     ) -> Self:

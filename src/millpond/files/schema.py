@@ -312,7 +312,7 @@ def _samples(files: Sequence[ListedFile]) -> Iterator[list[ListedFile]]:
 
 def _hinted(fields: Sequence[Any], path: Sequence[str], data_type: DataType) -> list[Any]:
     """The columns with another type for one of them, or with it at the end if there is none."""
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import NullType, StructField
 
     found = list(fields)
     for index, field in enumerate(found):
@@ -320,18 +320,22 @@ def _hinted(fields: Sequence[Any], path: Sequence[str], data_type: DataType) -> 
             inner = _hinted_inside(field.dataType, path[1:], data_type)
             found[index] = StructField(field.name, inner)
             return found
-    return [*found, StructField(path[0], _hinted_inside(StructType(), path[1:], data_type))]
+    return [*found, StructField(path[0], _hinted_inside(NullType(), path[1:], data_type))]
 
 
 def _hinted_inside(outer: DataType, path: Sequence[str], data_type: DataType) -> DataType:
-    """A type with another one at a place inside, named as in Spark: `element`, `key`, `value`."""
-    from pyspark.sql.types import ArrayType, MapType, StructType
+    """A type with another one at a place inside, named as in Spark: `element`, `key`, `value`.
+
+    What is found to be neither a struct nor an array is one by its hint.
+    """
+    from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
     if not path:
         return data_type
     step, rest = path[0].lower(), path[1:]
-    if isinstance(outer, ArrayType) and step == "element":
-        return ArrayType(_hinted_inside(outer.elementType, rest, data_type))
+    if step == "element" and not isinstance(outer, StructType):
+        element = outer.elementType if isinstance(outer, ArrayType) else NullType()
+        return ArrayType(_hinted_inside(element, rest, data_type))
     if isinstance(outer, MapType) and step == "key":
         return MapType(_hinted_inside(outer.keyType, rest, data_type), outer.valueType)
     if isinstance(outer, MapType) and step == "value":

@@ -12,7 +12,7 @@ from millpond.errors.files import InvalidFileOptionError
 from millpond.errors.options import InvalidOptionError
 from millpond.errors.replace_using import ReplaceUsingNotKeyedByFileError
 from millpond.files import METADATA_NAME
-from millpond.files.options import CleanSource
+from millpond.files.options import CleanSource, ParseMode
 from millpond.graph.resolved import FileKey, ResolvedFlow, StreamRead
 
 SETTING = "millpond.replaceUsing.emptyFiles"
@@ -84,6 +84,10 @@ def _check_read(stream: StreamRead, setting: EmptyFiles) -> None:
     if setting is EmptyFiles.REPLACE and not read.options.allow_overwrites:
         raise InvalidFileOptionError.from_setting(
             "allowOverwrites", setting=SETTING, value=setting.value, where=read.options.location
+        )
+    if setting is not EmptyFiles.KEEP and read.options.mode is ParseMode.DROP_MALFORMED:
+        raise InvalidFileOptionError.from_dropping(
+            "mode", setting=SETTING, value=setting.value, where=read.options.location
         )
     cleans = read.options.clean_source is not CleanSource.OFF
     if setting is EmptyFiles.REPLACE_AND_REMOVE and cleans:
