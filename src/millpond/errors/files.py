@@ -122,8 +122,8 @@ class InvalidFileOptionError(MillpondError, ValueError):
         return cls(
             f"With the {option} DROPMALFORMED a damaged file may have no rows left, and "
             f"{setting} = {value} would take away those of its former version.",
-            hint=f"set {option} to FAILFAST, with which the former rows stay, or leave {setting} "
-            "out",
+            hint=f"set {option} to FAILFAST, with which the former rows stay where a row is "
+            f"broken, or leave {setting} out",
             where=where,
         )
 
