@@ -2,7 +2,7 @@
 
 import pytest
 
-from millpond.errors.engine import EngineConfigurationError
+from millpond.errors.engine_start import EngineConfigurationError
 from millpond.errors.options import InvalidOptionError
 from millpond.redaction import REDACTED, Redactor, is_secret, without_credentials
 

@@ -16,7 +16,7 @@ from pysail.spark import SparkConnectServer
 
 from millpond.engine.embedded import EmbeddedEngine, door
 from millpond.engine.embedded.server import Server
-from millpond.errors.engine import EngineStartError
+from millpond.errors.engine_start import EngineStartError
 
 STRANGER = Path(__file__).with_name("stranger.py")
 NOBODY = 65534

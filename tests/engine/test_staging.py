@@ -14,12 +14,12 @@ from millpond.engine.embedded import EmbeddedEngine
 from millpond.engine.protocol import EXPECTATION_COLUMN, SEQUENCE_COLUMN, EmptyInput
 from millpond.errors.engine import (
     DuplicateColumnError,
-    EngineConfigurationError,
     QueryAnalysisError,
     QueryRunError,
     UnresolvedColumnError,
     UnresolvedRoutineError,
 )
+from millpond.errors.engine_start import EngineConfigurationError
 from millpond.errors.graph import ReservedColumnNameError
 from tests.engine.queries import empty, plan, python, rows, sql, tables
 

@@ -13,7 +13,7 @@ import pytest
 from millpond.delta import Table, write_checkpoint
 from millpond.engine.embedded import open_files
 from millpond.errors.disk_reason import disk_reason, disk_remedy, engine_disk_reason
-from millpond.errors.engine import EngineStartError
+from millpond.errors.engine_start import EngineStartError
 from millpond.errors.runner import StorageNotWritableError
 from millpond.storage import Disk, LocalStore
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.connect.client import SparkConnectClient
 
 from millpond.engine.spark import SparkEngine
-from millpond.errors.engine import EngineConfigurationError
+from millpond.errors.engine_start import EngineConfigurationError
 from millpond.runner.spark.tables import SparkTable
 from tests.spark.server import SparkServer
 

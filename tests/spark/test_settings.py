@@ -8,7 +8,7 @@ import pytest
 
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.engine import CASE_SENSITIVE, ESCAPED_LITERALS
-from millpond.errors.engine import EngineConfigurationError
+from millpond.errors.engine_start import EngineConfigurationError
 from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
 from tests.spark.test_server_errors import engine_at

@@ -15,7 +15,7 @@ from pyspark.sql.connect.client import ChannelBuilder, SparkConnectClient
 from millpond.engine.connect.answers import message_of
 from millpond.engine.connect.clients import close_client
 from millpond.engine.connect.functions import RegisteredFunctions
-from millpond.errors.engine import EngineConfigurationError
+from millpond.errors.engine_start import EngineConfigurationError
 
 TIME_ZONE = "spark.sql.session.timeZone"
 DEFAULT_CONFIGURATION = {TIME_ZONE: "UTC"}

@@ -24,7 +24,7 @@ from millpond.engine.protocol import (
     StagedBatch,
     StateDescription,
 )
-from millpond.errors.engine import EngineConfigurationError
+from millpond.errors.engine_start import EngineConfigurationError
 from millpond.files.metadata import METADATA_COLUMN
 from millpond.names import DEFAULT_CATALOG, DEFAULT_SCHEMA
 

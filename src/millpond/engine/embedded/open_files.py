@@ -6,7 +6,7 @@ import os
 import resource
 from contextlib import ExitStack, suppress
 
-from millpond.errors.engine import EngineStartError
+from millpond.errors.engine_start import EngineStartError
 
 # What an update of a few flows has open at once, threads and connections of the engine among it.
 _NEEDED = 32

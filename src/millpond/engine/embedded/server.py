@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.engine.embedded.channel import open_channel
 from millpond.engine.embedded.door import close_door, show_out_strangers
 from millpond.engine.embedded.open_files import make_room
-from millpond.errors.engine import EngineStartError
+from millpond.errors.engine_start import EngineStartError
 from millpond.storage import new_scratch_folder
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from millpond.engine.protocol import Input, QueryPlan, ServerInput
 from millpond.engine.spark.connection import connected, is_session_gone
 from millpond.engine.spark.server import channel_builder, check_answers, check_fits
 from millpond.errors import SourceLocation
-from millpond.errors.engine import EngineConfigurationError, QueryAnalysisError
+from millpond.errors.engine import QueryAnalysisError
+from millpond.errors.engine_start import EngineConfigurationError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
