@@ -1,4 +1,4 @@
-"""What the tests of whole updates over files share."""
+"""What the tests of files share."""
 
 import pytest
 
@@ -20,3 +20,15 @@ def suppliers(folder, shared_engine):
     sent = folder.root / "suppliers"
     sent.mkdir()
     return Suppliers(folder, shared_engine, sent)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file, of JSON if nothing else is said, and gives its path."""
+
+    def write(content, name="a.json"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write

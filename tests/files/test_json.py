@@ -25,16 +25,6 @@ from millpond.files.formats.json_found import MAX_LEVELS
 from tests.files.format_reads import local, options_of, read, struct
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="a.json"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 class TestInference:
     def test_types_are_those_that_all_values_have_together(self, write):
         path = write(

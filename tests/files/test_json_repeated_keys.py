@@ -38,16 +38,6 @@ OTHERS = {"n": {"x": 1}, "l": [None, {"x": 3}], "m": {"a": {"b": {"x": 5}}}}
 X = "STRUCT(x BIGINT)"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(content, name="a.json"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def first(answer):
     """The record with the id 1 and what was rescued of it."""
     rows = zip(answer.rows, answer.rescued, strict=True)
