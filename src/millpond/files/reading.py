@@ -21,6 +21,7 @@ from millpond.errors.file_formats import FileColumnTypeError, FileUnreadableErro
 from millpond.errors.file_reads import other_header
 from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
+from millpond.files.cut_files import check_not_cut
 from millpond.files.damage import is_damage
 from millpond.files.formats import format_of
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection
@@ -74,19 +75,22 @@ def read_files(
     *,
     root: Path,
     folder: Path,
+    empties: bool = False,
 ) -> FilesRead:
     """Read the listed versions of some files.
 
     Args:
         root: What relative paths of the read start from.
         folder: For the Parquet files; it may not exist yet.
+        empties: Whether a file without rows removes older ones. Then one that may only have been
+            cut off before its first row counts as damaged.
 
     Raises:
         OSError: There is no room to write to, or no file can be opened any more.
     """
     found = FilesRead()
     folder.mkdir(parents=True, exist_ok=True)
-    group = _Group(options, columns, root, folder, found)
+    group = _Group(options, columns, root, folder, found, empties=empties)
     for first in range(0, len(files), _GROUP_FILES):
         group.read(files[first : first + _GROUP_FILES])
     return found
@@ -102,12 +106,15 @@ class _Group:
         root: Path,
         folder: Path,
         found: FilesRead,
+        *,
+        empties: bool,
     ) -> None:
         self._options = options
         self._columns = columns
         self._root = root
         self._folder = folder
         self._found = found
+        self._empties = empties
         self._format = format_of(options.format)
         self._folders = Folders(options, root=root)
         self._wider = columns.inside  # with the new columns of the files so far
@@ -119,7 +126,10 @@ class _Group:
                 if self._new_folders(file) and self._options.evolution in _STOPPING:
                     self._found.unlike[file.uri] = self._columns_of_folders(file)
                     continue
-                contents.append((file, plain_content(file, self._options, folder=self._folder)))
+                content = plain_content(file, self._options, folder=self._folder)
+                if self._empties:
+                    check_not_cut(content, self._options, self._columns.inside)
+                contents.append((file, content))
             except (MillpondError, OSError) as error:
                 self._fail(file, error)
         self._read(contents)

@@ -189,6 +189,7 @@ class FileSource:
                 columns,
                 root=self._access.root,
                 folder=folder / str(number),
+                empties=self._access.empties,
             )
             unread = self._leave(read)
             self._log.leave(number, unread)

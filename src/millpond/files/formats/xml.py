@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -23,7 +23,7 @@ from millpond.files.formats.json_rewriting import CORRUPT_KEY, OWN_KEYS, REST_KE
 from millpond.files.formats.json_select import JsonSelect
 from millpond.files.formats.merged_types import merge_structs
 from millpond.files.formats.xml_options import XmlOptions, xml_options
-from millpond.files.formats.xml_rows import Row, RowReader, declared_encoding
+from millpond.files.formats.xml_rows import Row, RowReader, open_text
 from millpond.files.formats.xml_values import XmlFound, row_values
 from millpond.files.options import Dialect, ParseMode
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from millpond.files.options import FileOptions
-
-_DECLARATION_BYTES = 1024
 
 
 class XmlFormat:
@@ -123,21 +121,16 @@ class _Rewriting:
             MalformedRecordError: A row can't be read, and the mode is FAILFAST.
         """
         target = folder / f"{uuid.uuid4().hex}.json"
-        with self._open(file) as content, target.open("w", encoding="utf-8") as output:
+        with (
+            open_text(file, self._options) as content,
+            target.open("w", encoding="utf-8") as output,
+        ):
             rows = RowReader(content, self.given.row_tag, file.uri)
             for number, row in enumerate(rows, start=1):
                 line = self._line(row, number, file)
                 if line is not None:
                     output.write(line + "\n")
         return target
-
-    def _open(self, file: LocalFile) -> IO[str]:
-        with file.path.open("rb") as content:
-            encoding = declared_encoding(content.read(_DECLARATION_BYTES))
-        given = self._options.format_options
-        if given.get("encoding") or given.get("charset"):
-            encoding = "utf-8"
-        return file.path.open(encoding=encoding, errors="surrogateescape")
 
     def _line(self, row: Row, number: int, file: LocalFile) -> str | None:
         shown = row.text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

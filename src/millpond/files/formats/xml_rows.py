@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import IO
 
 from millpond.errors.file_formats import FileUnreadableError
+from millpond.files.formats.base import LocalFile
 from millpond.files.formats.json_rewriting import MAX_RECORD_BYTES
+from millpond.files.options import FileOptions
 
+_DECLARATION_BYTES = 1024
 _CHUNK_CHARACTERS = 1 << 18
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
@@ -30,6 +33,20 @@ class Row:
 
     text: str
     is_closed: bool
+
+
+def open_text(file: LocalFile, options: FileOptions) -> IO[str]:
+    """The text of a file; bytes that are no characters become lone surrogates.
+
+    In UTF-8 where options say the encoding, since the content is then written anew, and else as the
+    file declares.
+    """
+    given = options.format_options
+    encoding = "utf-8"
+    if not (given.get("encoding") or given.get("charset")):
+        with file.path.open("rb") as content:
+            encoding = declared_encoding(content.read(_DECLARATION_BYTES))
+    return file.path.open(encoding=encoding, errors="surrogateescape")
 
 
 def declared_encoding(start: bytes) -> str:

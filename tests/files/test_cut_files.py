@@ -1,0 +1,124 @@
+"""Files that were cut off before their first row are not taken for files that were emptied."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+SETTING = "millpond.replaceUsing.emptyFiles"
+GIVEN = "header => true, schema => 'v INT, k STRING, s TIMESTAMP'"
+WHOLE = "v,k,s\n1,x,2020-01-01\n"
+
+
+def table(suppliers, more, *, file_format="csv", setting="replace", columns="v"):
+    suppliers.write(
+        f"""
+        CREATE OR REFRESH STREAMING TABLE t TBLPROPERTIES ('{SETTING}' = '{setting}')
+        FLOW REPLACE USING (f) SEQUENCE BY at BY NAME
+        SELECT {columns}, _metadata.file_name AS f, _metadata.file_modification_time AS at
+        FROM STREAM read_files('SENT', format => '{file_format}', allowOverwrites => true, {more});
+        """
+    )
+
+
+def send_twice(suppliers, text, *, whole=WHOLE, name="a.csv"):
+    """Load a version of a file that has one row, and send another one."""
+    suppliers.send(name, whole)
+    suppliers.updated()
+    assert len(suppliers.rows()) == 1
+    suppliers.send(name, text, at_s=10)
+
+
+def assert_refused(suppliers, *words):
+    error = str(suppliers.error())
+    for word in words:
+        assert word in error
+    assert len(suppliers.rows()) == 1
+
+
+def assert_emptied(suppliers):
+    suppliers.updated()
+    assert suppliers.rows() == []
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+@pytest.mark.parametrize("more", ["", ", mode => 'FAILFAST'"])
+def test_a_csv_file_cut_off_within_its_header_empties_nothing(suppliers, cut, more):
+    table(suppliers, GIVEN + more)
+    send_twice(suppliers, WHOLE[:cut])
+    assert_refused(suppliers, "cut off", "a.csv")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "\r\n \n", "v,k,s", "v,k,s\n", "v,k\n", "v\r\n", "S,V,K"]
+)
+def test_a_csv_file_without_rows_that_is_whole_empties_its_key(suppliers, text):
+    table(suppliers, GIVEN)
+    send_twice(suppliers, text)
+    assert_emptied(suppliers)
+
+
+def test_a_cut_header_gives_no_new_columns(suppliers):
+    table(suppliers, "header => true", columns="*")
+    send_twice(suppliers, "art,pri", whole="art,price\npen,1.20\n")
+    assert_refused(suppliers, "cut off")
+    suppliers.send("a.csv", "art,price\nink,3.10\n", at_s=20)
+    suppliers.updated()
+    ((*columns, _file, _time),) = suppliers.rows()
+    assert columns == ["ink", 3.10, None], "two columns of the file, and _rescued_data"
+
+
+def test_what_stands_before_a_header_is_no_file_without_rows(suppliers):
+    table(suppliers, GIVEN + ", skipRows => 2")
+    send_twice(suppliers, "sent by\nacme\n", whole=f"sent by\nacme\n{WHOLE}")
+    assert_refused(suppliers, "no header")
+
+
+def test_a_header_cut_off_within_quotes_empties_nothing(suppliers):
+    table(suppliers, "header => true, multiLine => true, schema => 'v INT, `a\nb` STRING'")
+    send_twice(suppliers, 'v,"a\n', whole='v,"a\nb"\n1,x\n')
+    assert_refused(suppliers, "cut off")
+
+
+def test_a_compressed_file_counts_by_its_content(suppliers):
+    table(suppliers, GIVEN)
+    whole = gzip.compress(WHOLE.encode())
+    send_twice(suppliers, gzip.compress(b"v,k"), whole=whole, name="a.csv.gz")
+    assert_refused(suppliers, "cut off")
+    suppliers.send("a.csv.gz", gzip.compress(b""), at_s=20)
+    suppliers.updated()
+    assert suppliers.rows() == []
+
+
+def test_the_other_files_of_the_update_are_read(suppliers):
+    table(suppliers, GIVEN)
+    suppliers.send("a.csv", WHOLE)
+    suppliers.updated()
+    suppliers.send("a.csv", "v,", at_s=10)
+    suppliers.send("b.csv", WHOLE.replace("1,x", "2,x"), at_s=10)
+    assert "a.csv" in str(suppliers.error())
+    assert sorted(row[:2] for row in suppliers.rows()) == [(1, "a.csv"), (2, "b.csv")]
+
+
+XML = (
+    '<?xml version="1.0"?>\n<!-- <of> --><lists day="1>0">\n <none/><row><v>1</v></row>\n</lists>\n'
+)
+
+
+@pytest.mark.parametrize("end", ["<?xm", "<lists", "1>0", "\n <", "<none/>", "<row", "<row><v"])
+def test_an_xml_file_cut_off_before_its_first_row_empties_nothing(suppliers, end):
+    table(suppliers, "rowTag => 'row', schema => 'v INT', mode => 'FAILFAST'", file_format="xml")
+    cut = XML[: XML.index(end) + len(end)]
+    send_twice(suppliers, cut, whole=XML, name="a.xml")
+    assert_refused(suppliers, "a.xml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", XML.replace("<row><v>1</v></row>", ""), "<lists/>", "<l></l >\n<!-- end -->\n"],
+)
+def test_an_xml_file_without_rows_that_is_whole_empties_its_key(suppliers, text):
+    table(suppliers, "rowTag => 'row', schema => 'v INT'", file_format="xml")
+    send_twice(suppliers, text, whole=XML, name="a.xml")
+    assert_emptied(suppliers)
