@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 import time
 import weakref
 
@@ -38,3 +41,26 @@ def test_a_signal_is_not_lost_where_python_swallows_exceptions(where):
         time.sleep(5)
     assert stopped.value.args == (signal.SIGTERM,)
     assert signals.received == signal.SIGTERM
+
+
+def test_ctrl_c_amid_the_imports_ends_the_program_without_a_traceback():
+    program = """
+        import os, signal, sys
+
+        class Interrupting:
+            def find_spec(self, name, *_):
+                if name == "click":
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.meta_path.insert(0, Interrupting())
+        from millpond.__main__ import main
+        main()
+        """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")

@@ -71,6 +71,15 @@ def test_a_gap_in_the_log_is_an_error(table):
         Table(table.path).snapshot()
 
 
+def test_a_partition_column_that_the_schema_lacks_is_an_error(table):
+    first = entry(table, 0)
+    actions = [json.loads(line) for line in first.read_text().splitlines()]
+    next(a["metaData"] for a in actions if "metaData" in a)["partitionColumns"] = ["gone"]
+    first.write_text("\n".join(map(json.dumps, actions)))
+    with pytest.raises(CorruptLogError, match="no partition column 'gone'"):
+        Table(table.path).snapshot()
+
+
 def test_an_entry_that_came_up_while_the_log_was_listed_is_not_missed(table):
     """A listing may have a later name and lack an earlier one, as directories may be searched."""
 

@@ -235,10 +235,16 @@ class Metadata:
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         from pyspark.sql.types import StructType
 
+        schema = StructType.fromJson(json.loads(value["schemaString"]))
+        partition_columns = tuple(value.get("partitionColumns") or ())
+        for column in partition_columns:
+            if column not in schema.names:
+                message = f"the schema has no partition column {column!r}"
+                raise ValueError(message)
         return cls(
             id=_given(value, "id", str),
-            schema=StructType.fromJson(json.loads(value["schemaString"])),
-            partition_columns=tuple(value.get("partitionColumns") or ()),
+            schema=schema,
+            partition_columns=partition_columns,
             configuration=dict(value.get("configuration") or {}),
             name=value.get("name"),
             description=value.get("description"),
