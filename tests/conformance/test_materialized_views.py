@@ -124,6 +124,18 @@ def test_a_materialized_view_keeps_comments_and_constraints_of_its_columns(folde
     ended = yield
     assert ended.error("strict").error_class == "DELTA_NOT_NULL_VIOLATED"
     assert folder.rows("strict") == [("a", 1)]
+    # Other columns come with their rows, or not at all.
+    folder.feed("strictest_in", [{"k": None, "w": 1}], k=pa.string())
+    folder.write("p.sql", text.format(", w BIGINT", "strictest_in"))
+    ended = yield
+    assert ended.error("strict").error_class == "DELTA_NOT_NULL_VIOLATED"
+    check(["k", "v"])
+    assert folder.rows("strict") == [("a", 1)]
+    folder.write("p.sql", text.format(", w BIGINT", "(SELECT 1 / 0 AS w, 'a' AS k)"))
+    ended = yield
+    assert ended.error("strict").error_class == "QUERY_FAILED"
+    check(["k", "v"])
+    assert folder.rows("strict") == [("a", 1)]
 
 
 @story

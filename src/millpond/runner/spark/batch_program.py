@@ -72,6 +72,7 @@ class BatchPlan:
         partition_columns: Those of the table.
         keeps_clustering: Whether an `overwrite` leaves the table clustered.
         overwrite_schema: Whether an `overwrite` gives the table its columns, too.
+        anew: SQL that makes the table anew before an `overwrite` is written; its rows are at hand.
         metadata: What else each commit is to tell.
     """
 
@@ -85,6 +86,7 @@ class BatchPlan:
     partition_columns: tuple[str, ...] = ()
     keeps_clustering: bool = False
     overwrite_schema: bool = False
+    anew: str | None = None
     metadata: tuple[tuple[str, str], ...] = ()
 
 
@@ -201,6 +203,8 @@ def _user_metadata(counts: Row, batch_id: int, plan: BatchPlan) -> str:
 
 def _write(kept: DataFrame, batch_id: int, plan: BatchPlan, *, told: str) -> None:
     """Write by name. A column of the table that the rows lack is null."""
+    if plan.anew is not None:
+        kept.sparkSession.sql(plan.anew).collect()
     writer = kept.write.format("delta").mode(plan.kind).option("userMetadata", told)
     if plan.kind == "append":
         writer = writer.options(txnAppId=plan.app_id, txnVersion=str(batch_id))

@@ -168,8 +168,9 @@ class FlowRun:
         self._history.begin()
         before = table.row_count()
         # Only then: it makes Delta forget comments, and which columns must not be null.
-        overwrites_schema = has_other_columns(table.columns(), schema)
-        self._run_batch(frame, session, overwrites_schema=overwrites_schema)
+        overwrites_schema = self._ready.anew is None and has_other_columns(table.columns(), schema)
+        with self._back_on_failure():
+            self._run_batch(frame, session, overwrites_schema=overwrites_schema)
         if overwrites_schema:
             comment_columns(table, table.columns(), schema)
             detail = table.detail()
@@ -177,6 +178,24 @@ class FlowRun:
                 cluster(self._task.dataset, table, detail, self._places)
         for outcome in self._outcomes_of_history():
             yield replace(outcome, result=replace(outcome.result, rows_deleted=before))
+
+    @contextmanager
+    def _back_on_failure(self) -> Iterator[None]:
+        """Give a table that is made anew its rows and columns back if the new ones don't get there.
+
+        Delta has no statement that does both and keeps `NOT NULL`.
+        """
+        from pyspark.errors import PySparkException
+
+        table = self._ready.table
+        before = table.newest_version() if self._ready.anew is not None else None
+        try:
+            yield
+        except BaseException:
+            if before is not None:
+                with suppress(PySparkException):
+                    _despite_interrupts(lambda: table.restore(before))
+            raise
 
     def _run_once(self, frame: DataFrame, session: ClientSession) -> None:
         """Run the only batch of a flow, unless it ran in an earlier update."""
@@ -352,6 +371,7 @@ class FlowRun:
             partition_columns=partition_columns(dataset),
             keeps_clustering=bool(dataset.dataset.cluster_by),
             overwrite_schema=overwrites_schema,
+            anew=self._ready.anew,
             metadata=(("appId", self._app_id), ("flow", flow.name)),
         )
 

@@ -37,7 +37,7 @@ class BatchHistory:
 
     def begin(self) -> None:
         """Take all commits that there are for old."""
-        self._seen = self._newest()
+        self._seen = self._table.newest_version()
 
     def new_batches(self) -> Iterator[CommittedBatch]:
         """The batches since the last call, oldest first."""
@@ -67,10 +67,6 @@ class BatchHistory:
         """Whether the table holds a batch of the flow, as far back as its history goes."""
         rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql}")
         return any(_told(row["userMetadata"]).get("appId") == self._app_id for row in rows)
-
-    def _newest(self) -> int:
-        rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql} LIMIT 1")
-        return int(rows[0]["version"])
 
     def _commits_after(self, version: int) -> list[dict[str, Any]]:
         """The commits above a version, oldest first."""

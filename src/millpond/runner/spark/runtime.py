@@ -119,8 +119,7 @@ class SparkRuntime:
         detail = table.detail()
         if detail is None:
             return TableState(None, None, table.place)
-        newest = self.engine.rows(f"DESCRIBE HISTORY {table.sql} LIMIT 1")[0]["version"]
-        return TableState(table.row_count(), newest, detail.location)
+        return TableState(table.row_count(), table.newest_version(), detail.location)
 
     def close(self) -> None:
         self.engine.close()

@@ -32,6 +32,7 @@ from millpond.runner.spark.tables import SparkTable, TableDetail
 from millpond.runner.spark.type_features import features_of_types, is_listed
 from millpond.runner.table_properties import (
     CHECKPOINT_PROPERTY,
+    KIND_PROPERTY,
     NO_MORE_BATCHES,
     PIPELINE_PROPERTY,
     SPARK_PREFIX,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 # Delta on Spark takes these characters in names only where columns are mapped.
 _NEED_MAPPING = frozenset(" ,;{}()\n\t=")
 CHECKPOINTS = CHECKPOINT_PROPERTY.format(flow="")
+# CREATE OR REPLACE replaces no table at a location: to Delta it creates one there.
+REPLACE = "REPLACE TABLE"
 MAPPING = {"delta.columnMapping.mode": "name"}
 
 
@@ -64,11 +67,13 @@ class ReadyTable:
     Attributes:
         checkpoints: Checkpoint id by flow name.
         detail: What the server tells of it now.
+        anew: SQL that makes it anew and empty, for a materialized view to run once it has its rows.
     """
 
     table: SparkTable
     checkpoints: Mapping[str, str]
     detail: TableDetail
+    anew: str | None = None
 
     def app_id(self, flow: str) -> str:
         """Under this id the table's commits carry the numbers of a flow's batches."""
@@ -97,10 +102,13 @@ def set_up(
         setup.create()
     else:
         check_owner(dataset, detail.properties, pipeline=owner)
-        if reset or has_begun_reset(detail.properties):
-            setup.replace(detail)
-        else:
+        if not setup.begins_anew(detail, reset=reset):
             setup.evolve(detail)
+        elif setup.is_still_a_view(detail):
+            checkpoints = checkpoints_of(dataset, prefix=SPARK_PREFIX)
+            return ReadyTable(table, checkpoints, detail, setup.definition(REPLACE, checkpoints))
+        else:
+            setup.replace(detail)
     # Of two updates that set a table up at once, one has named its checkpoints last.
     now = table.detail()
     if now is None:
@@ -139,6 +147,19 @@ class _Setup:
             self.engine.rows(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         self._create("CREATE TABLE")
 
+    def begins_anew(self, detail: TableDetail, *, reset: bool) -> bool:
+        """Whether the table loses its rows and all that it was made with."""
+        if reset or has_begun_reset(detail.properties):
+            return True
+        check_kind(self.dataset, detail.properties)
+        otherwise = is_partitioned_otherwise(self.dataset, detail.partition_columns)
+        return otherwise or self._needs_new_constraints()
+
+    def is_still_a_view(self, detail: TableDetail) -> bool:
+        """Whether a materialized view was one before, so that no query may still write to it."""
+        kinds = {self.dataset.dataset.kind, detail.properties.get(KIND_PROPERTY)}
+        return kinds == {DatasetKind.MATERIALIZED_VIEW}
+
     def replace(self, detail: TableDetail) -> None:
         """Clear the table and point its flows to new, empty checkpoints, in one commit.
 
@@ -147,20 +168,13 @@ class _Setup:
         """
         self.table.set_properties(BEING_RESET)
         self._fence_off(detail)
-        # CREATE OR REPLACE replaces no table at a location: to Delta it creates one there.
-        self._create("REPLACE TABLE")
+        self._create(REPLACE)
 
     def evolve(self, detail: TableDetail) -> None:
         """Bring the table to the definition in steps, each of which leaves it right."""
         dataset = self.dataset
-        check_kind(dataset, detail.properties)
         current = self.table.columns()
         is_streaming = dataset.dataset.kind is DatasetKind.STREAMING_TABLE
-        if is_partitioned_otherwise(dataset, detail.partition_columns) or (
-            not is_streaming and self._needs_new_constraints(current)
-        ):
-            self.replace(detail)
-            return
         check_drift(dataset, detail.properties)
         wider = widened(dataset, current) if is_streaming else current
         wanted = self._properties(self._taken_over(detail))
@@ -219,18 +233,23 @@ class _Setup:
         app_versions = Table(Path(location), store).snapshot().app_versions
         return Takeover(flow, checkpoint, app_versions, self.places.layout, store)
 
-    def _needs_new_constraints(self, current: StructType) -> bool:
+    def _needs_new_constraints(self) -> bool:
         """Whether a view gets other columns, and has some that must not be null.
 
-        Rows can't bring `NOT NULL` along, so that the table has to be made anew before its query
-        runs, and is empty until it has run.
+        Rows can't bring `NOT NULL` along, so that the table has to be made anew.
         """
         wanted = self.dataset.schema
-        return has_other_columns(current, wanted) and any(not f.nullable for f in wanted.fields)
+        is_view = self.dataset.dataset.kind is DatasetKind.MATERIALIZED_VIEW
+        has_constraints = any(not field.nullable for field in wanted.fields)
+        return is_view and has_constraints and has_other_columns(self.table.columns(), wanted)
 
     def _create(self, statement: str) -> None:
+        text = self.definition(statement, checkpoints_of(self.dataset, prefix=SPARK_PREFIX))
+        retried(lambda: self.engine.rows(text))
+
+    def definition(self, statement: str, checkpoints: Mapping[str, str]) -> str:
+        """SQL that makes the table, empty, with new checkpoints of its flows."""
         dataset = self.dataset
-        checkpoints = checkpoints_of(dataset, prefix=SPARK_PREFIX)
         definition = dataset.dataset
         columns = ", ".join(map(column_sql, dataset.schema.fields))
         text = f"{statement} {self.table.sql} ({columns}) USING DELTA"
@@ -241,8 +260,7 @@ class _Setup:
             text += f" CLUSTER BY ({', '.join(map(quoted, definition.cluster_by))})"
         if definition.comment:
             text += f" COMMENT {text_sql(definition.comment)}"
-        text += f" TBLPROPERTIES ({properties_sql(self._properties(checkpoints))})"
-        retried(lambda: self.engine.rows(text))
+        return text + f" TBLPROPERTIES ({properties_sql(self._properties(checkpoints))})"
 
     def _properties(self, checkpoints: Mapping[str, str]) -> dict[str, str]:
         dataset = self.dataset

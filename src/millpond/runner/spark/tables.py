@@ -113,6 +113,14 @@ class SparkTable:
     def row_count(self) -> int:
         return int(self.engine.rows(f"SELECT count(*) AS rows FROM {self.sql}")[0]["rows"])
 
+    def newest_version(self) -> int:
+        return int(self.engine.rows(f"DESCRIBE HISTORY {self.sql} LIMIT 1")[0]["version"])
+
+    def restore(self, version: int) -> None:
+        """Bring a Delta table back to a version, unless it is at that one."""
+        if self.newest_version() > version:
+            self.engine.rows(f"RESTORE TABLE {self.sql} TO VERSION AS OF {version}")
+
     def properties(self) -> Mapping[str, str]:
         """Those of a Delta table that is there."""
         found = self.detail()
