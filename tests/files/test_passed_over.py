@@ -90,6 +90,11 @@ def test_files_without_a_value_are_told_of_beside_good_ones(folder, columns):
     (found,) = warning.details["flow_progress"]["without_values"]
     assert found.endswith("several%20lines.json")
     assert sorted(folder.rows("t"), key=str) == [(1,), *[(None,)] * 4]
+    # Nor is a file without rows told of where the only other one has none with a value.
+    (source / "again.json").write_text('{\n  "a": 3\n}\n')
+    (source / "no rows again.json").write_text("")
+    assert "again.json" in (stderr := run(folder).stderr)
+    assert "no%20rows" not in stderr
 
 
 def run(folder):

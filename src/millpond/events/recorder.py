@@ -206,8 +206,9 @@ class Recorder:
         self._record(
             EventType.FLOW_PROGRESS,
             f"Flow {flow} read rows that are null in all columns; see that the columns and the "
-            "format are those of the files, and that each record of JSON is in a line of its own "
-            f"or the option multiLine is set:\n{shown}{more}",
+            "format are those of the files, that they are not damaged or cut off, and that each "
+            "record of JSON is in a line of its own or the option multiLine is set:\n"
+            f"{shown}{more}",
             {"status": str(FlowStatus.RUNNING), "without_values": list(files)},
             level=Level.WARN,
             dataset_name=str(dataset),

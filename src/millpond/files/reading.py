@@ -201,9 +201,10 @@ class _Group:
         """URIs of the files, read together, that gave rows and nothing but nulls from inside."""
         import duckdb
 
-        if parquet and all(map(self._is_empty, parquet)):
+        has_only_empty_rows = bool(parquet) and all(map(self._is_empty, parquet))
+        if has_only_empty_rows and (len(contents) == 1 or not self._columns.inside.fields):
             yield from (file.uri for file, _ in contents)
-        elif len(contents) > 1 and self._has_empty_rows(parquet):
+        elif len(contents) > 1 and (has_only_empty_rows or self._has_empty_rows(parquet)):
             # Which file they are of is not written with rows.
             try:
                 empty = self._without_values(contents)
