@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from pyspark.sql.types import LongType
 
 from millpond.delta import AddFile, DeletionVector, Metadata, Protocol, Snapshot
@@ -63,12 +64,15 @@ def test_a_file_takes_part_once_the_smaller_ones_add_up_to_its_size():
     assert [sorted(group) for group in due(files)] == [sorted([*small, "merged"])]
 
 
-def test_files_of_half_the_target_size_and_more_are_left_alone():
-    assert not due(file(name, TARGET // 2) for name in names("s", 20))
+@pytest.mark.parametrize("how", [AUTOMATIC, BY_HAND])
+def test_files_of_half_the_size_aimed_at_and_more_are_left_alone(how):
+    aim = round(TARGET * how.share_of_target)
+    assert not due((file(name, aim // 2) for name in names("s", 20)), how)
+    assert due((file(name, aim // 2 - 1) for name in names("s", 20)), how)
 
 
 def test_what_is_left_of_a_file_counts():
-    worn = [file(name, TARGET // 2, deleted=900) for name in names("w", 8)]
+    worn = [file(name, TARGET // 8, deleted=900) for name in names("w", 8)]
     assert due(worn) == [names("w", 8)]
 
 
@@ -94,7 +98,7 @@ def test_partitions_are_merged_by_themselves():
 def test_files_that_lie_side_by_side_are_merged_together():
     lows = [70, 10, 50, 30, 80, 20, 60, 40]
     files = [file(f"f{low}", 30 * MB, low=low) for low in lows]
-    assert due(files) == [
+    assert due(files, BY_HAND) == [
         ["f10", "f20", "f30"],
         ["f40", "f50", "f60"],
         ["f70", "f80"],

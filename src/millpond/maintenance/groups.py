@@ -2,7 +2,7 @@
 
 The rules, which docs/decisions/0012 explains with figures:
 
-- A file is *small* if the rows that are left of it take less than half of the target size. The
+- A file is *small* if the rows that are left of it take less than half of the size aimed at. The
   smallest ones of a partition are merged once there are enough of them, as many as can be so that
   the largest is no larger than the others together. So a row is written again only when its file
   at least doubles, and how often is logarithmic, as is the number of files that are left.
@@ -29,18 +29,24 @@ class Thoroughness:
         worn_share: A file of which a larger share is deleted is written anew.
         worn_bytes: Of smaller files nobody asks; they are soon merged.
         doubles: Whether a small file waits until smaller ones add up to its size.
+        share_of_target: How large files are to become, as a share of the table's target size.
     """
 
     min_files: int
     worn_share: float
     worn_bytes: int
     doubles: bool
+    share_of_target: float
 
 
-# While an update runs: rarely enough to cost little.
-AUTOMATIC = Thoroughness(min_files=8, worn_share=0.2, worn_bytes=1024 * 1024, doubles=True)
+# While an update runs: rarely enough to cost little, and little at once, which memory can sort.
+AUTOMATIC = Thoroughness(
+    min_files=8, worn_share=0.2, worn_bytes=1024 * 1024, doubles=True, share_of_target=0.25
+)
 # When a person asks: as Delta's OPTIMIZE.
-BY_HAND = Thoroughness(min_files=2, worn_share=0.05, worn_bytes=0, doubles=False)
+BY_HAND = Thoroughness(
+    min_files=2, worn_share=0.05, worn_bytes=0, doubles=False, share_of_target=1.0
+)
 
 
 @dataclass(frozen=True)
@@ -69,15 +75,17 @@ def groups_due(
     target_bytes: int,
     sorted_by: Sequence[str] = (),
 ) -> Iterator[Group]:
-    """Give the groups of files that it pays to write anew, each of about the target size at most.
+    """Give the groups of files that it pays to write anew, each of the size aimed at, at most.
 
     Args:
+        target_bytes: The table's target size.
         sorted_by: The columns that the rows of a group are sorted by.
     """
+    aim_bytes = round(target_bytes * thoroughness.share_of_target)
     for files in _by_partition(snapshot.files.values()):
-        small = _small(files, thoroughness, target_bytes=target_bytes)
+        small = _small(files, thoroughness, aim_bytes=aim_bytes)
         merged = {file.path for file in small}
-        yield from _cut(_in_order(small, sorted_by), target_bytes)
+        yield from _cut(_in_order(small, sorted_by), aim_bytes)
         for file in files:
             if file.path not in merged and _is_worn(file, thoroughness):
                 yield Group((file,))
@@ -103,11 +111,11 @@ def _by_partition(files: Iterable[AddFile]) -> list[list[AddFile]]:
 
 
 def _small(
-    files: Sequence[AddFile], thoroughness: Thoroughness, *, target_bytes: int
+    files: Sequence[AddFile], thoroughness: Thoroughness, *, aim_bytes: int
 ) -> list[AddFile]:
     """The small files of a partition that are merged; none if they are too few."""
     sized = sorted(
-        ((live_bytes(file), file) for file in files if live_bytes(file) < target_bytes / 2),
+        ((live_bytes(file), file) for file in files if live_bytes(file) < aim_bytes / 2),
         key=lambda pair: pair[0],
     )
     together = chosen = 0
@@ -140,12 +148,12 @@ def _lowest(file: AddFile, column: str) -> tuple[bool, Any]:
     return (low is not None, low)
 
 
-def _cut(files: Sequence[AddFile], target_bytes: int) -> Iterator[Group]:
-    """Groups of files next to each other that are no larger than the target together."""
+def _cut(files: Sequence[AddFile], aim_bytes: int) -> Iterator[Group]:
+    """Groups of files next to each other that are no larger than so many bytes together."""
     groups: list[list[AddFile]] = [[]]
     together = 0
     for file in files:
-        if groups[-1] and together + live_bytes(file) > target_bytes:
+        if groups[-1] and together + live_bytes(file) > aim_bytes:
             groups.append([])
             together = 0
         groups[-1].append(file)
