@@ -8,11 +8,13 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    # Ctrl-C amid the imports below, where nothing has begun yet, is no matter for a traceback.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Ctrl-C amid the imports, where nothing has begun yet, is no matter for a traceback.
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from millpond.cli.main import main as run
 
+    signal.signal(signal.SIGINT, before)
     run()
 
 

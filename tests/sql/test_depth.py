@@ -32,6 +32,12 @@ DEEP = {
     "calls": "SELECT " + "abs(" * NESTED + "1" + ")" * NESTED,
     "CASE": "SELECT " + "CASE WHEN true THEN " * NESTED + "1" + " END" * NESTED,
     "subqueries": "SELECT * FROM (" * NESTED + "SELECT 1" + ")" * NESTED,
+    "names like keywords": "SELECT " + "offset + " * MANY + "values",
+    "products of names like keywords": "SELECT " + "offset * " * MANY + "1",
+    "a name like the end of a CASE": "SELECT "
+    + "CASE WHEN end THEN " * NESTED
+    + "1"
+    + " END" * NESTED,
     "types": "SELECT CAST(NULL AS " + "array<" * NESTED + "int" + ">" * NESTED + ")",
 }
 WIDE = {
@@ -46,6 +52,15 @@ WIDE = {
     "joins": "SELECT 1 FROM t "
     + " ".join(f"JOIN u{n} ON t.a = u{n}.a AND t.b = u{n}.b" for n in range(MAX_DEPTH // 2)),
     "names like keywords": "SELECT t.case, t.end, `case`, t.a < 1, t.b > 2 FROM t",
+    "columns behind DISTINCT FROM": "SELECT a IS DISTINCT FROM b, "
+    + ", ".join(f"c{n}" for n in range(MANY))
+    + " FROM t",
+    "columns behind a star": "SELECT *, "
+    + ", ".join(f"t.*, a * {n}" for n in range(MANY))
+    + " FROM t",
+    "columns called like types": "SELECT "
+    + " + ".join(["CASE WHEN map < 1 THEN 2 END"] * NESTED)
+    + " FROM t",
     "CASEs": "SELECT " + ", ".join(["CASE WHEN a < 1 THEN array(1)[0] END"] * 2_000) + " FROM t",
 }
 

@@ -326,6 +326,8 @@ class Commit:
 
         Raises:
             KeyError: An action lacks a field that it must have.
+            TypeError, AttributeError, ValueError, RecursionError: Something in one is of another
+                kind than it must be.
         """
         adds: list[AddFile] = []
         removes: list[RemoveFile] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +16,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from millpond.delta.actions import RemoveFile
-from millpond.delta.log import LOG_FOLDER, Checkpoint, entry_path, list_log, parse_actions
+from millpond.delta.log import (
+    LOG_FOLDER,
+    NOT_AS_MUST_BE,
+    Checkpoint,
+    action_reason,
+    entry_path,
+    list_log,
+    parse_actions,
+)
 from millpond.delta.snapshot import Snapshot
 from millpond.delta.stats import FileStats
 from millpond.errors.delta import CorruptLogError
@@ -66,7 +74,21 @@ def read_tombstones(folder: Path, checkpoint: Checkpoint, store: Store) -> Itera
     """
     for action in read_checkpoint(folder, checkpoint, store, kinds={"remove"}):
         if "remove" in action:
-            yield RemoveFile.from_json(action["remove"])
+            with told_of_checkpoint(folder, checkpoint):
+                removed = RemoveFile.from_json(action["remove"])
+            yield removed
+
+
+@contextmanager
+def told_of_checkpoint(folder: Path, checkpoint: Checkpoint) -> Iterator[None]:
+    """Raise `CorruptLogError` for what reading its actions raises."""
+    try:
+        yield
+    except CorruptLogError:
+        raise
+    except NOT_AS_MUST_BE as error:
+        path = folder / LOG_FOLDER / checkpoint.names[0]
+        raise CorruptLogError.in_checkpoint(path, reason=action_reason(error)) from error
 
 
 def _read_file(path: Path, store: Store, kinds: Collection[str]) -> Iterator[Mapping[str, Any]]:

@@ -253,7 +253,7 @@ def data_file_bytes(snapshot: Snapshot, path: Path) -> int:
     """
     try:
         found = path.stat()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise DataFileMissingError.of(path) from error
     if not stat.S_ISREG(found.st_mode):
         raise DataFileUnreadableError.of(snapshot.path, reason=f"{path} is no file")

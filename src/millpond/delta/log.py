@@ -24,6 +24,8 @@ LOG_FOLDER = "_delta_log"
 # under the same version means that the table was replaced.
 EntryIdentity = tuple[int, int, int]
 
+# What reading an action raises that is none, or lacks something.
+NOT_AS_MUST_BE = (KeyError, TypeError, AttributeError, ValueError, RecursionError)
 # So many entries may come up while a folder is listed; where more lack, they are not there.
 _MAX_MISSED = 1000
 _ENTRY = re.compile(r"(\d{20})\.json\Z")
@@ -121,9 +123,14 @@ def parse_commit(data: bytes, *, path: Path, version: int, timestamp_ms: int) ->
     actions = parse_actions(data, path=path)
     try:
         return Commit.from_actions(actions, version=version, timestamp_ms=timestamp_ms)
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        reason = f"an action in it is not complete: {error!r}"
-        raise CorruptLogError.in_entry(path, line=1, reason=reason) from error
+    except NOT_AS_MUST_BE as error:
+        raise CorruptLogError.in_entry(path, reason=action_reason(error)) from error
+
+
+def action_reason(error: Exception) -> str:
+    """What is wrong with an action that `Commit.from_actions` fails at."""
+    told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return f"an action in it is not as it must be: {told}"
 
 
 def parse_actions(data: bytes, *, path: Path) -> list[Mapping[str, Any]]:

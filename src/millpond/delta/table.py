@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from millpond.delta.actions import Commit, Metadata, Protocol, RemoveFile
-from millpond.delta.checkpoints import read_checkpoint, read_tombstones
+from millpond.delta.checkpoints import read_checkpoint, read_tombstones, told_of_checkpoint
 from millpond.delta.features import (
     check_readable,
     check_writable,
@@ -305,7 +305,8 @@ class Table:
     def _replay(self, base: Checkpoint | None, target: int) -> Snapshot:
         replay = Replay(self.path)
         if base is not None:
-            replay.load(read_checkpoint(self.path, base, self.store), version=base.version)
+            with told_of_checkpoint(self.path, base):
+                replay.load(read_checkpoint(self.path, base, self.store), version=base.version)
             replay.timestamp_ms = self._checkpoint_time_ms(base)
         for version in range(replay.version + 1, target + 1):
             replay.apply(self._read(version))

@@ -102,9 +102,10 @@ class CorruptLogError(MillpondError, ValueError):
     sqlstate = "XX000"
 
     @classmethod
-    def in_entry(cls, path: Path, *, line: int, reason: str) -> Self:
+    def in_entry(cls, path: Path, *, line: int | None = None, reason: str) -> Self:
+        place = "" if line is None else f"line {line}: "
         return cls(
-            f"The log entry {str(path)!r} can't be read: line {line}: {reason}.",
+            f"The log entry {str(path)!r} can't be read: {place}{reason}.",
             hint="another writer may have died while writing it. If it is the newest entry and no "
             "writer is at work, move it out of _delta_log and run again; otherwise restore it "
             "from a backup",

@@ -61,9 +61,9 @@ class QueryTooDeepError(MillpondError, ValueError):
 
     @classmethod
     def of_steps(cls, *, where: SourceLocation | None) -> Self:
-        """Of parts that read each other, which no limit counts."""
+        """Of parts that stand in, or read, each other in more ways than a limit counts."""
         return cls(
-            "The query is nested too deeply: too many of its parts read each other.",
+            "The query is nested too deeply: too many of its parts stand in, or read, each other.",
             where=where,
             hint=_SPLIT,
         )

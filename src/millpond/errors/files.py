@@ -83,6 +83,15 @@ class InvalidFileOptionError(MillpondError, ValueError):
         )
 
     @classmethod
+    def from_hint(cls, name: str, *, inside: str) -> Self:
+        """Of a name in `schemaHints` that reaches into an array or a map as into a struct."""
+        parts = {"array": "element", "map": "key and value"}[inside]
+        return cls(
+            f"schemaHints names {name!r} inside {'an' if inside == 'array' else 'a'} {inside}.",
+            hint=f"what is inside is called {parts}",
+        )
+
+    @classmethod
     def from_evolution_with_schema(
         cls, option: str, *, hints: str, where: SourceLocation | None = None
     ) -> Self:

@@ -75,22 +75,22 @@ def read_files(
     *,
     root: Path,
     folder: Path,
-    empties: bool = False,
+    refuses_cut_files: bool = False,
 ) -> FilesRead:
     """Read the listed versions of some files.
 
     Args:
         root: What relative paths of the read start from.
         folder: For the Parquet files; it may not exist yet.
-        empties: Whether a file without rows removes older ones. Then one that may only have been
-            cut off before its first row counts as damaged.
+        refuses_cut_files: Whether a file without rows is damaged if it may be one that was cut off
+            before its first row.
 
     Raises:
         OSError: There is no room to write to, or no file can be opened any more.
     """
     found = FilesRead()
     folder.mkdir(parents=True, exist_ok=True)
-    group = _Group(options, columns, root, folder, found, empties=empties)
+    group = _Group(options, columns, root, folder, found, refuses_cut_files=refuses_cut_files)
     for first in range(0, len(files), _GROUP_FILES):
         group.read(files[first : first + _GROUP_FILES])
     return found
@@ -107,14 +107,14 @@ class _Group:
         folder: Path,
         found: FilesRead,
         *,
-        empties: bool,
+        refuses_cut_files: bool,
     ) -> None:
         self._options = options
         self._columns = columns
         self._root = root
         self._folder = folder
         self._found = found
-        self._empties = empties
+        self._refuses_cut_files = refuses_cut_files
         self._format = format_of(options.format)
         self._folders = Folders(options, root=root)
         self._wider = columns.inside  # with the new columns of the files so far
@@ -127,10 +127,10 @@ class _Group:
                     self._found.unlike[file.uri] = self._columns_of_folders(file)
                     continue
                 content = plain_content(file, self._options, folder=self._folder)
-                if self._empties:
-                    check_not_cut(content, self._options, self._columns.inside)
+                if self._refuses_cut_files:
+                    check_not_cut(content, self._options)
                 contents.append((file, content))
-            except (MillpondError, OSError) as error:
+            except (MillpondError, OSError, UnicodeError) as error:
                 self._fail(file, error)
         self._read(contents)
 

@@ -18,6 +18,7 @@ from millpond.errors.file_reads import (
     KeptColumnsUnreadableError,
     TooManyColumnsError,
 )
+from millpond.errors.files import InvalidFileOptionError
 from millpond.files.columns import FileColumns, NewColumn, check_count, storable
 from millpond.files.contents import plain_content
 from millpond.files.damage import is_damage
@@ -327,6 +328,9 @@ def _hinted_inside(outer: DataType, path: Sequence[str], data_type: DataType) ->
     """A type with another one at a place inside, named as in Spark: `element`, `key`, `value`.
 
     What is found to be neither a struct nor an array is one by its hint.
+
+    Raises:
+        InvalidFileOptionError: An array or a map has no such place.
     """
     from pyspark.sql.types import ArrayType, MapType, NullType, StructType
 
@@ -340,6 +344,8 @@ def _hinted_inside(outer: DataType, path: Sequence[str], data_type: DataType) ->
         return MapType(_hinted_inside(outer.keyType, rest, data_type), outer.valueType)
     if isinstance(outer, MapType) and step == "value":
         return MapType(outer.keyType, _hinted_inside(outer.valueType, rest, data_type))
+    if isinstance(outer, ArrayType | MapType):
+        raise InvalidFileOptionError.from_hint(".".join(path), inside=outer.typeName())
     return StructType(
         _hinted(outer.fields if isinstance(outer, StructType) else [], path, data_type)
     )

@@ -43,7 +43,7 @@ def file_key(
     Raises:
         InvalidOptionError: The setting is none that there is.
         InvalidFileOptionError: Files are taken away by the read itself, and removals count; or
-            versions of files count, and none but the first is read.
+            versions of files count, and none but the first is read, or rows are dropped for damage.
         ReplaceUsingNotKeyedByFileError: It is set for a flow that is not keyed by file.
     """
     setting = _setting(flow, dataset)
@@ -85,7 +85,7 @@ def _check_read(stream: StreamRead, setting: EmptyFiles) -> None:
         raise InvalidFileOptionError.from_setting(
             "allowOverwrites", setting=SETTING, value=setting.value, where=read.options.location
         )
-    if setting is not EmptyFiles.KEEP and read.options.mode is ParseMode.DROP_MALFORMED:
+    if read.options.mode is ParseMode.DROP_MALFORMED:
         raise InvalidFileOptionError.from_dropping(
             "mode", setting=SETTING, value=setting.value, where=read.options.location
         )

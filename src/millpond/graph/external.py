@@ -35,7 +35,7 @@ class Follower:
         has_metadata: Whether the flow asks for `_metadata`.
         follows_removals: Whether it is told what is gone from the source.
         names_are_keys: Whether files of one name are one key to it.
-        empties: Whether a file without rows empties its key.
+        empties_keys: Whether a file without rows empties its key.
         refused: Which new columns of files its query, or what reads its table, can't take, with
             why.
     """
@@ -49,7 +49,7 @@ class Follower:
     has_metadata: bool = False
     follows_removals: bool = False
     names_are_keys: bool = False
-    empties: bool = False
+    empties_keys: bool = False
 
 
 class ExternalSource(Protocol):

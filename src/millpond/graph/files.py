@@ -160,7 +160,7 @@ class FileRead:
             refused=self.refused,
             follows_removals=follower.follows_removals,
             names_are_keys=follower.names_are_keys,
-            empties=follower.empties,
+            refuses_cut_files=follower.empties_keys,
         )
         return FileSource(
             access,

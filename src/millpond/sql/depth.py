@@ -39,6 +39,10 @@ _SEPARATORS = keywords(
 _CHAINING = keywords("FROM WITH")
 _ITEMS_GO_ON = keywords("ON ,")
 _OPERATORS = keywords("NOT IS LIKE ILIKE RLIKE REGEXP IN BETWEEN DIV COLLATE")
+_BEGIN_OPERANDS = _OPERATORS | keywords("CASE")
+_OF_CASE = keywords("WHEN THEN ELSE")
+# Behind these a `*` is no operator.
+_STARRED = keywords("SELECT DISTINCT ALL , . (")
 _LOGICAL = {"OR": _Binding.OR, "AND": _Binding.AND}
 _NO_OPERATORS = frozenset(")]{}:;@?\\")
 # Two symbols that are one operator.
@@ -90,42 +94,71 @@ def too_deep(tokens: Sequence[Token]) -> Token | None:
     """The first token at which a text is deeper than an engine can read, or `None`."""
     levels = [_Level()]
     before: Token | None = None
+    awaits_operand = False
     for token in tokens:
         if token.kind in {TokenKind.WORD, TokenKind.SYMBOL}:
-            _read(token, before, levels)
+            awaits_operand = _read(token, before, levels, awaits_operand=awaits_operand)
             if len(levels) > MAX_NESTED + 1 or levels[-1].depth() > MAX_DEPTH:
                 return token
+        else:
+            awaits_operand = False
         before = token
     while len(levels) > 1:
         _close(levels)
     return tokens[-1] if levels[0].depth() > MAX_DEPTH else None
 
 
-def _read(token: Token, before: Token | None, levels: list[_Level]) -> None:
-    word, level = token.word, levels[-1]
-    if before is not None and before.word == "." and token.kind is TokenKind.WORD:
-        return
-    if word in _CLOSED_BY and _closes(_CLOSED_BY[word], levels):
-        return
-    if _opens(word, before):
-        if word == "[":
-            level.join(_Binding.OPERATOR)
-        levels.append(_Level(word))
-    elif word in _RELATIONS or _ends_with(token, before, "|>"):
+def _read(
+    token: Token, before: Token | None, levels: list[_Level], *, awaits_operand: bool
+) -> bool:
+    """Take in a token, and tell whether an operand must follow it.
+
+    Args:
+        awaits_operand: Whether one must follow the token before. Words that begin a clause
+            elsewhere are names there, such as `offset` and `values`.
+    """
+    is_name = awaits_operand and token.word not in _BEGIN_OPERANDS
+    if token.kind is TokenKind.WORD and (is_name or _is(before, ".")):
+        return False
+    if token.word in _CLOSED_BY and _closes(_CLOSED_BY[token.word], levels):
+        return False
+    if _opens(token.word, before):
+        if token.word == "[":
+            levels[-1].join(_Binding.OPERATOR)
+        levels.append(_Level(token.word))
+        return False
+    is_star = token.word == "*" and (awaits_operand or before is None or _is(before, *_STARRED))
+    return _count(token, before, levels[-1]) and not is_star
+
+
+def _count(token: Token, before: Token | None, level: _Level) -> bool:
+    """Count what joins parts, or ends one; tell whether it awaits an operand."""
+    word = token.word
+    if word in _RELATIONS or _ends_with(token, before, "|>"):
         level.join(_Binding.RELATION)
-    elif word in _SEPARATORS:
+        return False
+    if word in _SEPARATORS and not (word == "FROM" and _is(before, "DISTINCT")):
         level.chains = word in _CHAINING or (level.chains and word in _ITEMS_GO_ON)
         if level.chains and word == ",":
             level.join(_Binding.RELATION)
         level.end_part(_Binding.ITEM)
-    elif word in _LOGICAL:
+        return word in _OF_CASE
+    if word in _LOGICAL:
         level.join(_LOGICAL[word])
     elif word in _OPERATORS or _is_operator(token, before):
         level.join(_Binding.OPERATOR)
+    else:
+        # Behind IS DISTINCT, which is an operator with it.
+        return word == "FROM"
+    return True
+
+
+def _is(token: Token | None, *words: str) -> bool:
+    return token is not None and token.word in words
 
 
 def _opens(word: str, before: Token | None) -> bool:
-    is_type = word == "<" and before is not None and before.word in _NESTED_TYPES
+    is_type = word == "<" and _is(before, *_NESTED_TYPES)
     return word in {"(", "[", "CASE"} or is_type
 
 
@@ -137,7 +170,9 @@ def _closes(opening: str, levels: list[_Level]) -> bool:
     """
     at = len(levels) - 1
     while at > 0 and levels[at].opening != opening:
-        if levels[at].opening == "(" or opening in {"CASE", "<"}:
+        # A `<` that nothing closes was behind a column that is called like a type.
+        is_passed = levels[at].opening == "<" or opening in {"(", "["}
+        if levels[at].opening == "(" or not is_passed:
             return False
         at -= 1
     if at == 0:

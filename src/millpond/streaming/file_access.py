@@ -37,7 +37,7 @@ class FileAccess:
         list: Lists what there is now, in the order in which it is to be read.
         follows_removals: Whether a file that is gone is told of.
         names_are_keys: Whether files of one name are told of together.
-        empties: Whether a file without rows removes those of its older versions.
+        refuses_cut_files: Whether a file that may be cut off before its first row is not read.
         root: What relative paths start from.
         propose: Keeps columns that files have and the stream lacks, for the next update to take,
             and tells which of them it will refuse, with why.
@@ -54,4 +54,4 @@ class FileAccess:
     refused: Mapping[NewColumn, str] = field(default_factory=dict)
     follows_removals: bool = False
     names_are_keys: bool = False
-    empties: bool = False
+    refuses_cut_files: bool = False

@@ -189,7 +189,7 @@ class FileSource:
                 columns,
                 root=self._access.root,
                 folder=folder / str(number),
-                empties=self._access.empties,
+                refuses_cut_files=self._access.refuses_cut_files,
             )
             unread = self._leave(read)
             self._log.leave(number, unread)

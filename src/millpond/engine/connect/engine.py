@@ -189,7 +189,7 @@ class ConnectEngine(ABC):
         from millpond.engine.connect.plan import plan_of_relation, plan_of_text
 
         if isinstance(query, SqlQuery):
-            with _bounded(query):
+            with _bounded(query.location):
                 return plan_of_text(
                     query,
                     can_read=self._can_read,
@@ -198,7 +198,7 @@ class ConnectEngine(ABC):
                     marks_state=self._computes_state,
                 )
         frame = self._call(query)
-        with _bounded(query):
+        with _bounded(query.location):
             relation = frame._plan.to_proto(self._session.client).root  # noqa: SLF001 - the plan itself
             return plan_of_relation(
                 relation,
@@ -221,8 +221,9 @@ class ConnectEngine(ABC):
 
         own = own_plan(plan)
         columns: set[str] = set()
-        root = self.bound(own, _noting(binder, columns))
-        root, _ = self.resolved(own, root)
+        with _bounded(own.location):
+            root = self.bound(own, _noting(binder, columns))
+            root, _ = self.resolved(own, root)
         found = self.columns(own, root, known=columns)
         check_unique(found, where=own.location)
         check_not_reserved(found, where=own.location)
@@ -235,7 +236,8 @@ class ConnectEngine(ABC):
             MillpondError: An operator can't be computed batch by batch.
         """
         own = own_plan(plan)
-        return self.resolved(own, self.bound(own, binder))[1]
+        with _bounded(own.location):
+            return self.resolved(own, self.bound(own, binder))[1]
 
     def metadata_origin(self, plan: QueryPlan, column: str) -> str | None:
         """The field of `_metadata` that a column of a query is as it stands, in lower case."""
@@ -379,14 +381,14 @@ class ConnectEngine(ABC):
 
 
 @contextmanager
-def _bounded(query: Query) -> Iterator[None]:
+def _bounded(where: SourceLocation | None) -> Iterator[None]:
     """Tell of a query in whose parts more calls are nested than Python allows."""
     try:
         yield
     except MillpondError:
         raise
     except RecursionError as error:
-        raise QueryTooDeepError.of_steps(where=query.location) from error
+        raise QueryTooDeepError.of_steps(where=where) from error
 
 
 def own_plan(plan: QueryPlan) -> ConnectPlan:

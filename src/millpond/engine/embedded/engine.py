@@ -28,14 +28,14 @@ from millpond.errors.engine_start import EngineConfigurationError
 from millpond.files.metadata import METADATA_COLUMN
 from millpond.names import DEFAULT_CATALOG, DEFAULT_SCHEMA
 
-_UTC = frozenset({"UTC", "Etc/UTC", "GMT"})
-
 if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import StructType
 
     from millpond.engine.connect.plan import ConnectPlan
     from millpond.state import BatchState
+
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT"})
 
 
 class EmbeddedEngine(ConnectEngine):

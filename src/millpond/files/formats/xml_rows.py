@@ -62,6 +62,7 @@ def declared_encoding(start: bytes) -> str:
     name = found.group(1).decode() if found else "utf-8"
     try:
         # A document that names UTF-16 in single bytes is not written in it.
+        "".encode(name)  # not all that there are make text of bytes
         return "utf-8" if codecs.lookup(name).name.startswith("utf-16") else name
     except LookupError:
         return "utf-8"

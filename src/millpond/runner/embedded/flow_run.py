@@ -124,7 +124,7 @@ class FlowRun:
                 has_metadata=stream.has_metadata,
                 follows_removals=flow.file_key is not None and flow.file_key.follows_removals,
                 names_are_keys=flow.file_key is not None and flow.file_key.field == "file_name",
-                empties=flow.file_key is not None,
+                empties_keys=flow.file_key is not None,
             )
             assert isinstance(stream.external, LocalSource)
             return stream.external.stream(follower)
