@@ -131,7 +131,7 @@ def test_a_materialized_view_keeps_comments_and_constraints_of_its_columns(folde
     assert ended.error("strict").error_class == "DELTA_NOT_NULL_VIOLATED"
     check(["k", "v"])
     assert folder.rows("strict") == [("a", 1)]
-    folder.write("p.sql", text.format(", w BIGINT", "(SELECT 1 / 0 AS w, 'a' AS k)"))
+    folder.write("p.sql", text.format(", w BIGINT", "(SELECT 'a' AS k, CAST(raise_error('no rows') AS BIGINT) AS w)"))
     ended = yield
     assert ended.error("strict").error_class == "QUERY_FAILED"
     check(["k", "v"])
