@@ -131,7 +131,10 @@ def test_a_materialized_view_keeps_comments_and_constraints_of_its_columns(folde
     assert ended.error("strict").error_class == "DELTA_NOT_NULL_VIOLATED"
     check(["k", "v"])
     assert folder.rows("strict") == [("a", 1)]
-    folder.write("p.sql", text.format(", w BIGINT", "(SELECT 'a' AS k, CAST(raise_error('no rows') AS BIGINT) AS w)"))
+    folder.write(
+        "p.sql",
+        text.format(", w BIGINT", "(SELECT 'a' AS k, CAST(raise_error('no rows') AS BIGINT) AS w)"),
+    )
     ended = yield
     assert ended.error("strict").error_class == "QUERY_FAILED"
     check(["k", "v"])
@@ -168,6 +171,51 @@ def test_a_materialized_view_takes_other_partition_columns(folder):
     yield
     assert DeltaTable(folder.table("parted")).metadata().partition_columns == []
     assert folder.rows("parted") == [("a", 1)]
+    # It is what it was until it has its rows.
+    failing = text.replace("v FROM", "CAST(raise_error('no rows') AS BIGINT) AS v FROM")
+    folder.write("p.sql", failing.format("PARTITIONED BY (k)"))
+    ended = yield
+    assert ended.error("parted").error_class == "QUERY_FAILED"
+    assert DeltaTable(folder.table("parted")).metadata().partition_columns == []
+    assert folder.rows("parted") == [("a", 1)]
+    folder.write("p.sql", text.format("PARTITIONED BY (k)"))
+    yield
+    assert DeltaTable(folder.table("parted")).metadata().partition_columns == ["k"]
+    assert folder.rows("parted") == [("a", 1)]
+
+
+@story
+def test_a_full_refresh_of_a_materialized_view_leaves_its_rows_until_the_new_ones_are_there(folder):
+    text = "CREATE MATERIALIZED VIEW renewed AS SELECT {} AS v FROM renewed_in"
+    folder.write("p.sql", text.format("v"))
+    folder.feed("renewed_in", [{"v": 1}])
+    yield
+    folder.write("p.sql", text.format("CAST(raise_error('no rows') AS BIGINT)"))
+    ended = yield FullRefresh("renewed")
+    assert ended.error("renewed").error_class == "QUERY_FAILED"
+    assert folder.rows("renewed") == [(1,)]
+    folder.write("p.sql", text.format("v + 1"))
+    yield
+    assert folder.rows("renewed") == [(2,)]
+
+
+@story
+def test_a_materialized_view_may_lose_and_gain_not_null(folder):
+    text = "CREATE MATERIALIZED VIEW maybe (k STRING{}) AS SELECT k FROM {}"
+    folder.feed("maybe_in", [{"k": "a"}])
+    folder.feed("maybe_null", [{"k": None}], k=pa.string())
+    folder.write("p.sql", text.format(" NOT NULL", "maybe_in"))
+    yield
+    folder.write("p.sql", text.format("", "maybe_null"))
+    yield
+    assert folder.rows("maybe") == [(None,)]
+    folder.write("p.sql", text.format(" NOT NULL", "maybe_null"))
+    ended = yield
+    assert ended.error("maybe").error_class == "DELTA_NOT_NULL_VIOLATED"
+    assert folder.rows("maybe") == [(None,)]
+    folder.write("p.sql", text.format(" NOT NULL", "maybe_in"))
+    yield
+    assert folder.rows("maybe") == [("a",)]
 
 
 @story

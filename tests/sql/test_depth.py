@@ -25,6 +25,7 @@ DEEP = {
     "a chain in a chain": f"SELECT 1{'+1' * (MAX_DEPTH // 2)}+(2{'+1' * (MAX_DEPTH // 2)})",
     "UNION ALL": " UNION ALL ".join(["SELECT 1 AS x"] * (MANY + 1)),
     "joins": "SELECT a FROM t " + "JOIN t ON true " * MANY,
+    "tables behind a hint": "SELECT /*+ BROADCAST(t) */ * FROM " + ", ".join(["t"] * (MANY + 1)),
     "tables": "SELECT a FROM " + ", ".join(["t"] * (MANY + 1)),
     "CTEs": "WITH " + ", ".join(["c AS (SELECT 1)"] * (MANY + 1)) + " SELECT 1",
     "parentheses": "SELECT " + "(" * NESTED + "1" + ")" * NESTED,
@@ -52,6 +53,7 @@ WIDE = {
     "joins": "SELECT 1 FROM t "
     + " ".join(f"JOIN u{n} ON t.a = u{n}.a AND t.b = u{n}.b" for n in range(MAX_DEPTH // 2)),
     "names like keywords": "SELECT t.case, t.end, `case`, t.a < 1, t.b > 2 FROM t",
+    "sums of fields": "SELECT " + " + ".join(["c.s.t.a"] * (MAX_DEPTH - 20)) + " FROM t",
     "columns behind DISTINCT FROM": "SELECT a IS DISTINCT FROM b, "
     + ", ".join(f"c{n}" for n in range(MANY))
     + " FROM t",

@@ -187,6 +187,30 @@ class SparkTableRefusedError(MillpondError, ValueError):
         )
 
 
+class TableLeftEmptyError(MillpondError, RuntimeError):
+    """A materialized view was made anew, and neither its new rows nor its old ones got there."""
+
+    error_class = "SPARK_TABLE_LEFT_EMPTY"
+    sqlstate = "XX000"
+
+    @classmethod
+    def from_view(
+        cls,
+        view: str,
+        *,
+        version: int,
+        reason: str,
+        restoring: str,
+        where: SourceLocation | None,
+    ) -> Self:
+        return cls(
+            f"{view} is empty: its table was made anew, its rows could not be written "
+            f"({_first_line(reason)}), nor its old ones be restored ({_first_line(restoring)}).",
+            where=where,
+            hint=f"run again, or restore version {version} of the table on the server",
+        )
+
+
 class SparkWorkerLateError(MillpondError, TimeoutError):
     """A Python worker of the Spark server did not start in the time that Spark gives it."""
 
@@ -237,3 +261,7 @@ class SparkQueryStoppedError(MillpondError, InterruptedError):
             hint="run the update again: it goes on after the last batch that was committed, and "
             "no row is lost or doubled",
         )
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].rstrip(".")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millpond.delta import (
+    Metadata,
     Transaction,
     live_rows_sql,
     quote,
@@ -28,7 +29,11 @@ _COUNT = '"__millpond_count"'
 
 
 def overwrite(
-    batch: StagedBatch, context: BatchContext, *, schema: StructType | None = None
+    batch: StagedBatch,
+    context: BatchContext,
+    *,
+    schema: StructType | None = None,
+    anew: Metadata | None = None,
 ) -> BatchResult:
     """Replace all rows of the target by those of the batch that expectations leave.
 
@@ -38,6 +43,7 @@ def overwrite(
         batch: The rows.
         context: Where they go.
         schema: The columns that the target gets with these rows, where its query changed.
+        anew: All that the target becomes with them, its columns included.
 
     Raises:
         ExpectationViolationError: A row does not meet an expectation that fails the update.
@@ -46,8 +52,8 @@ def overwrite(
 
     def attempt(transaction: Transaction) -> BatchResult:
         snapshot = transaction.snapshot
-        metadata = snapshot.metadata
-        if schema is not None:
+        metadata = anew or snapshot.metadata
+        if schema is not None and anew is None:
             names = {field.name.lower(): field.name for field in schema.fields}
             partitioned = tuple(names[column.lower()] for column in metadata.partition_columns)
             metadata = replace(metadata, schema=schema, partition_columns=partitioned)

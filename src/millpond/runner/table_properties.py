@@ -124,6 +124,12 @@ def check_kind(dataset: ResolvedDataset, properties: Mapping[str, str]) -> None:
         )
 
 
+def is_still_a_view(dataset: ResolvedDataset, properties: Mapping[str, str]) -> bool:
+    """Whether a materialized view has the table of one, and no query that follows a stream."""
+    kinds = {dataset.dataset.kind, properties.get(KIND_PROPERTY)}
+    return kinds == {DatasetKind.MATERIALIZED_VIEW}
+
+
 def is_partitioned_otherwise(dataset: ResolvedDataset, current: Sequence[str]) -> bool:
     """Whether a materialized view has to be made anew for its partitioning.
 

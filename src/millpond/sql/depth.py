@@ -27,6 +27,7 @@ class _Binding(IntEnum):
     OR = 2
     AND = 3
     OPERATOR = 4
+    FIELD = 5
 
 
 _RELATIONS = keywords("UNION EXCEPT MINUS INTERSECT JOIN LATERAL PIVOT UNPIVOT")
@@ -68,13 +69,13 @@ class _Level:
     def depth(self, down_to: _Binding = _Binding.RELATION) -> int:
         """The depth of what is read, as far as it is bound no weaker than this."""
         found = 0
-        for binding in range(_Binding.OPERATOR, down_to - 1, -1):
+        for binding in range(_Binding.FIELD, down_to - 1, -1):
             found = self.counts[binding] + max(self.widest[binding], found)
         return found
 
     def end_part(self, binding: _Binding) -> None:
         """A part ends at something that binds this strongly."""
-        if binding < _Binding.OPERATOR:
+        if binding < _Binding.FIELD:
             stronger = _Binding(binding + 1)
             self.widest[binding] = max(self.widest[binding], self.depth(stronger))
             for index in range(stronger, len(_Binding)):
@@ -86,8 +87,8 @@ class _Level:
 
     def hold(self, inner: _Level) -> None:
         """Take in what stood between parentheses."""
-        last = _Binding.OPERATOR
-        self.widest[last] = max(self.widest[last], 1 + inner.depth())
+        tightest = _Binding.FIELD
+        self.widest[tightest] = max(self.widest[tightest], 1 + inner.depth())
 
 
 def too_deep(tokens: Sequence[Token]) -> Token | None:
@@ -96,6 +97,8 @@ def too_deep(tokens: Sequence[Token]) -> Token | None:
     before: Token | None = None
     awaits_operand = False
     for token in tokens:
+        if token.kind is TokenKind.HINT:
+            continue
         if token.kind in {TokenKind.WORD, TokenKind.SYMBOL}:
             awaits_operand = _read(token, before, levels, awaits_operand=awaits_operand)
             if len(levels) > MAX_NESTED + 1 or levels[-1].depth() > MAX_DEPTH:
@@ -146,7 +149,7 @@ def _count(token: Token, before: Token | None, level: _Level) -> bool:
     if word in _LOGICAL:
         level.join(_LOGICAL[word])
     elif word in _OPERATORS or _is_operator(token, before):
-        level.join(_Binding.OPERATOR)
+        level.join(_Binding.FIELD if word == "." else _Binding.OPERATOR)
     else:
         # Behind IS DISTINCT, which is an operator with it.
         return word == "FROM"

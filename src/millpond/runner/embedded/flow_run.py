@@ -218,7 +218,9 @@ class FlowRun:
                         snapshots=_snapshots(flow, batch, names),
                     )
                 case FlowKind.MATERIALIZED_VIEW:
-                    result = flows.overwrite(staged, context, schema=task.dataset.schema)
+                    result = flows.overwrite(
+                        staged, context, schema=task.dataset.schema, anew=ready.anew
+                    )
                 case FlowKind.VIEW:
                     message = f"view {flow.name} has nothing to run"
                     raise AssertionError(message)

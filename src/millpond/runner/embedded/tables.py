@@ -1,7 +1,7 @@
 """Brings a table to what its definition asks for before its flows run: create, widen, reset.
 
 A full refresh is one commit that clears the rows and names new checkpoints, so there is no moment
-in between.
+in between; of a materialized view, it is the commit of its new rows.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from millpond.runner.table_properties import (
     checkpoints_of,
     defined_properties,
     is_partitioned_otherwise,
+    is_still_a_view,
     partition_columns,
     widened,
 )
@@ -47,11 +48,13 @@ class ReadyTable:
     Attributes:
         table_id: The id in its metadata, which tells it from a table put in its place.
         checkpoints: Checkpoint id by flow name.
+        anew: What a materialized view that begins anew becomes with its next rows.
     """
 
     table: Table
     table_id: str
     checkpoints: Mapping[str, str]
+    anew: Metadata | None = None
 
     def app_id(self, flow: str) -> str:
         """Under this id the table's commits carry the numbers of a flow's batches."""
@@ -67,7 +70,8 @@ def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: boo
     table = Table(folder_of(dataset.table), store)
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
         try:
-            metadata = _bring_to_definition(dataset, table, layout=layout, reset=reset)
+            anew = _new_view(dataset, table, reset=reset)
+            metadata = anew or _bring_to_definition(dataset, table, layout=layout, reset=reset)
             break
         except CommitConflictError:
             if not attempts_left:
@@ -80,7 +84,22 @@ def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: boo
         table=table,
         table_id=metadata.id,
         checkpoints=checkpoints_of(dataset, metadata.configuration),
+        anew=anew,
     )
+
+
+def _new_view(dataset: ResolvedDataset, table: Table, *, reset: bool) -> Metadata | None:
+    """What a materialized view becomes that begins anew. Until its rows are there, nothing."""
+    if dataset.dataset.kind is not DatasetKind.MATERIALIZED_VIEW or not table.exists():
+        return None
+    current = table.snapshot().metadata
+    if not is_still_a_view(dataset, current.configuration):
+        return None
+    is_reset = reset or has_begun_reset(current.configuration)
+    if not is_reset and not is_partitioned_otherwise(dataset, current.partition_columns):
+        return None
+    check_owner(dataset, current.configuration)
+    return _at_the_place_of(current, dataset)
 
 
 def _bring_to_definition(
@@ -107,6 +126,10 @@ def _new_metadata(dataset: ResolvedDataset) -> Metadata:
     )
 
 
+def _at_the_place_of(current: Metadata, dataset: ResolvedDataset) -> Metadata:
+    return replace(_new_metadata(dataset), id=current.id, created_time_ms=current.created_time_ms)
+
+
 def _reset(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     """Clear a table and point its flows to new, empty checkpoints.
 
@@ -115,9 +138,7 @@ def _reset(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     transaction = table.begin()
     current = transaction.snapshot.metadata
     check_owner(dataset, current.configuration)
-    metadata = replace(
-        _new_metadata(dataset), id=current.id, created_time_ms=current.created_time_ms
-    )
+    metadata = _at_the_place_of(current, dataset)
     for file in transaction.snapshot.files.values():
         transaction.remove(file)
     for key, checkpoint in current.configuration.items():
@@ -136,8 +157,8 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     properties = current.configuration
     check_owner(dataset, properties)
     check_kind(dataset, properties)
-    if is_partitioned_otherwise(dataset, current.partition_columns):
-        return _reset(dataset, table, layout)
+    # For the error where it is: a view that is begins anew.
+    is_partitioned_otherwise(dataset, current.partition_columns)
     check_drift(dataset, properties)
     for flow in dataset.flows:
         _check_state(flow, transaction.snapshot, layout=layout, store=table.store)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,6 @@ class BatchPlan:
         partition_columns: Those of the table.
         keeps_clustering: Whether an `overwrite` leaves the table clustered.
         overwrite_schema: Whether an `overwrite` gives the table its columns, too.
-        anew: SQL that makes the table anew before an `overwrite` is written; its rows are at hand.
         metadata: What else each commit is to tell.
     """
 
@@ -86,12 +85,19 @@ class BatchPlan:
     partition_columns: tuple[str, ...] = ()
     keeps_clustering: bool = False
     overwrite_schema: bool = False
-    anew: str | None = None
     metadata: tuple[tuple[str, str], ...] = ()
 
 
-def apply_batch(rows: DataFrame, batch_id: int, plan: BatchPlan) -> None:
+def apply_batch(
+    rows: DataFrame,
+    batch_id: int,
+    plan: BatchPlan,
+    writing: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> None:
     """Apply a batch, unless the table holds it already. One commit, also where no row changes.
+
+    Args:
+        writing: What an append or an overwrite is written within, once its rows are at hand.
 
     Raises:
         BatchProblemError: A row does not meet an expectation that fails the update, or has no
@@ -108,7 +114,8 @@ def apply_batch(rows: DataFrame, batch_id: int, plan: BatchPlan) -> None:
     if plan.kind == "replace":
         _replace(kept, counts, batch_id, plan, told=told)
     else:
-        _until_no_conflict(lambda: _write(kept, batch_id, plan, told=told))
+        with writing():
+            _until_no_conflict(lambda: _write(kept, batch_id, plan, told=told))
 
 
 def _shaped(rows: DataFrame, plan: BatchPlan) -> DataFrame:
@@ -203,8 +210,6 @@ def _user_metadata(counts: Row, batch_id: int, plan: BatchPlan) -> str:
 
 def _write(kept: DataFrame, batch_id: int, plan: BatchPlan, *, told: str) -> None:
     """Write by name. A column of the table that the rows lack is null."""
-    if plan.anew is not None:
-        kept.sparkSession.sql(plan.anew).collect()
     writer = kept.write.format("delta").mode(plan.kind).option("userMetadata", told)
     if plan.kind == "append":
         writer = writer.options(txnAppId=plan.app_id, txnVersion=str(batch_id))

@@ -11,16 +11,21 @@ from millpond.runner.spark.tables import SparkTable, TableDetail
 _FEATURE = "clustering"
 
 
-def cluster(
-    dataset: ResolvedDataset, table: SparkTable, current: TableDetail, places: Places
-) -> None:
-    """Bring the clustering of a table that is there to the definition.
+def may_cluster(table: SparkTable, current: TableDetail | None, places: Places) -> bool:
+    """Whether Delta may cluster a table, one that is there or a new one.
 
     The embedded engine can't write a table that Delta clusters. So where both use the same folders,
     a table that it can write stays as it is.
     """
     is_open_to_both = places.are_shared and table.location is not None
-    if is_open_to_both and _FEATURE not in current.features:
+    return current is None or not is_open_to_both or _FEATURE in current.features
+
+
+def cluster(
+    dataset: ResolvedDataset, table: SparkTable, current: TableDetail, places: Places
+) -> None:
+    """Bring the clustering of a table that is there to the definition."""
+    if not may_cluster(table, current, places):
         return
     wanted = dataset.dataset.cluster_by
     if [name.lower() for name in wanted] != [name.lower() for name in current.cluster_columns]:

@@ -6,7 +6,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +15,20 @@ from millpond.engine.connect.engine import own_plan
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.sequences import sequence_sql
 from millpond.errors import MillpondError
-from millpond.errors.spark import SparkCheckpointMissingError, SparkQueryStoppedError
+from millpond.errors.spark import (
+    SparkCheckpointMissingError,
+    SparkQueryStoppedError,
+    TableLeftEmptyError,
+)
 from millpond.graph import ResolvedFlow
 from millpond.options import PREFIX
 from millpond.profiling import phase
+from millpond.runner.begun_reset import BEING_RESET
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.spark.appended_batches import AppendedBatches
 from millpond.runner.spark.clustering import cluster
-from millpond.runner.spark.conflicts import names_conflict
+from millpond.runner.spark.conflicts import names_conflict, retried
 from millpond.runner.spark.failures import WORKER_LATE, explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs
@@ -168,9 +173,14 @@ class FlowRun:
         self._history.begin()
         before = table.row_count()
         # Only then: it makes Delta forget comments, and which columns must not be null.
-        overwrites_schema = self._ready.anew is None and has_other_columns(table.columns(), schema)
-        with self._back_on_failure():
-            self._run_batch(frame, session, overwrites_schema=overwrites_schema)
+        is_made_anew = self._ready.replace_statement is not None
+        overwrites_schema = not is_made_anew and has_other_columns(table.columns(), schema)
+        self._run_batch(
+            frame,
+            session,
+            overwrites_schema=overwrites_schema,
+            writing=self._made_anew if is_made_anew else nullcontext,
+        )
         if overwrites_schema:
             comment_columns(table, table.columns(), schema)
             detail = table.detail()
@@ -180,21 +190,32 @@ class FlowRun:
             yield replace(outcome, result=replace(outcome.result, rows_deleted=before))
 
     @contextmanager
-    def _back_on_failure(self) -> Iterator[None]:
-        """Give a table that is made anew its rows and columns back if the new ones don't get there.
+    def _made_anew(self) -> Iterator[None]:
+        """Make the table anew to write to; it gets its rows and columns back where that fails.
 
         Delta has no statement that does both and keeps `NOT NULL`.
         """
         from pyspark.errors import PySparkException
 
-        table = self._ready.table
-        before = table.newest_version() if self._ready.anew is not None else None
+        table, statement = self._ready.table, self._ready.replace_statement or ""
+        # The next update begins anew as well if this one fails. And to an older version than of
+        # just now, Delta may refuse to go back.
+        table.set_properties(BEING_RESET)
+        before = table.newest_version()
         try:
+            retried(lambda: self._engine.rows(statement))
             yield
-        except BaseException:
-            if before is not None:
-                with suppress(PySparkException):
-                    _despite_interrupts(lambda: table.restore(before))
+        except BaseException as error:
+            try:
+                _despite_interrupts(lambda: table.restore(before))
+            except (PySparkException, MillpondError) as failed:
+                raise TableLeftEmptyError.from_view(
+                    str(self._task.dataset.name),
+                    version=before,
+                    reason=str(error),
+                    restoring=str(failed),
+                    where=self._flow.flow.location,
+                ) from error
             raise
 
     def _run_once(self, frame: DataFrame, session: ClientSession) -> None:
@@ -209,13 +230,18 @@ class FlowRun:
         self._ready.table.set_properties({done: checkpoint})
 
     def _run_batch(
-        self, frame: DataFrame, session: ClientSession, *, overwrites_schema: bool = False
+        self,
+        frame: DataFrame,
+        session: ClientSession,
+        *,
+        overwrites_schema: bool = False,
+        writing: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Run a batch from here: a flow without streams has no streaming query."""
         from millpond.runner.spark.batch_program import apply_batch
 
         with session.active(), phase("run query, commit"):
-            apply_batch(frame, 0, self._plan(overwrites_schema=overwrites_schema))
+            apply_batch(frame, 0, self._plan(overwrites_schema=overwrites_schema), writing)
 
     def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
         """Append by Spark's own sink, which knows the batches that the table holds."""
@@ -371,7 +397,6 @@ class FlowRun:
             partition_columns=partition_columns(dataset),
             keeps_clustering=bool(dataset.dataset.cluster_by),
             overwrite_schema=overwrites_schema,
-            anew=self._ready.anew,
             metadata=(("appId", self._app_id), ("flow", flow.name)),
         )
 

@@ -16,7 +16,7 @@ from millpond.errors.spark import TableNotDeltaError
 from millpond.errors.takeover import CheckpointOfOtherEngineError
 from millpond.graph import ResolvedDataset, ResolvedFlow
 from millpond.runner.begun_reset import BEING_RESET, has_begun_reset
-from millpond.runner.spark.clustering import cluster
+from millpond.runner.spark.clustering import cluster, may_cluster
 from millpond.runner.spark.column_changes import ColumnChanges
 from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.places import Places
@@ -32,7 +32,6 @@ from millpond.runner.spark.tables import SparkTable, TableDetail
 from millpond.runner.spark.type_features import features_of_types, is_listed
 from millpond.runner.table_properties import (
     CHECKPOINT_PROPERTY,
-    KIND_PROPERTY,
     NO_MORE_BATCHES,
     PIPELINE_PROPERTY,
     SPARK_PREFIX,
@@ -43,6 +42,7 @@ from millpond.runner.table_properties import (
     checkpoints_of,
     defined_properties,
     is_partitioned_otherwise,
+    is_still_a_view,
     partition_columns,
     widened,
 )
@@ -67,13 +67,14 @@ class ReadyTable:
     Attributes:
         checkpoints: Checkpoint id by flow name.
         detail: What the server tells of it now.
-        anew: SQL that makes it anew and empty, for a materialized view to run once it has its rows.
+        replace_statement: SQL that makes it anew and empty, for a materialized view to run once it
+            has its rows.
     """
 
     table: SparkTable
     checkpoints: Mapping[str, str]
     detail: TableDetail
-    anew: str | None = None
+    replace_statement: str | None = None
 
     def app_id(self, flow: str) -> str:
         """Under this id the table's commits carry the numbers of a flow's batches."""
@@ -104,9 +105,10 @@ def set_up(
         check_owner(dataset, detail.properties, pipeline=owner)
         if not setup.begins_anew(detail, reset=reset):
             setup.evolve(detail)
-        elif setup.is_still_a_view(detail):
+        elif is_still_a_view(dataset, detail.properties):
             checkpoints = checkpoints_of(dataset, prefix=SPARK_PREFIX)
-            return ReadyTable(table, checkpoints, detail, setup.definition(REPLACE, checkpoints))
+            statement = setup.definition(REPLACE, checkpoints, detail)
+            return ReadyTable(table, checkpoints, detail, statement)
         else:
             setup.replace(detail)
     # Of two updates that set a table up at once, one has named its checkpoints last.
@@ -148,17 +150,17 @@ class _Setup:
         self._create("CREATE TABLE")
 
     def begins_anew(self, detail: TableDetail, *, reset: bool) -> bool:
-        """Whether the table loses its rows and all that it was made with."""
+        """Whether the table loses its rows and all that it was made with.
+
+        Raises:
+            MillpondError: It is that of a dataset of another kind; or it would have to, and is a
+                streaming table's.
+        """
         if reset or has_begun_reset(detail.properties):
             return True
         check_kind(self.dataset, detail.properties)
         otherwise = is_partitioned_otherwise(self.dataset, detail.partition_columns)
         return otherwise or self._needs_new_constraints()
-
-    def is_still_a_view(self, detail: TableDetail) -> bool:
-        """Whether a materialized view was one before, so that no query may still write to it."""
-        kinds = {self.dataset.dataset.kind, detail.properties.get(KIND_PROPERTY)}
-        return kinds == {DatasetKind.MATERIALIZED_VIEW}
 
     def replace(self, detail: TableDetail) -> None:
         """Clear the table and point its flows to new, empty checkpoints, in one commit.
@@ -168,7 +170,7 @@ class _Setup:
         """
         self.table.set_properties(BEING_RESET)
         self._fence_off(detail)
-        self._create(REPLACE)
+        self._create(REPLACE, detail)
 
     def evolve(self, detail: TableDetail) -> None:
         """Bring the table to the definition in steps, each of which leaves it right."""
@@ -234,21 +236,32 @@ class _Setup:
         return Takeover(flow, checkpoint, app_versions, self.places.layout, store)
 
     def _needs_new_constraints(self) -> bool:
-        """Whether a view gets other columns, and has some that must not be null.
+        """Whether other columns of a view must not be null than those which must not be now.
 
-        Rows can't bring `NOT NULL` along, so that the table has to be made anew.
+        Rows can't bring `NOT NULL` along, nor take it away where the columns are the same, so that
+        the table has to be made anew.
         """
         wanted = self.dataset.schema
-        is_view = self.dataset.dataset.kind is DatasetKind.MATERIALIZED_VIEW
-        has_constraints = any(not field.nullable for field in wanted.fields)
-        return is_view and has_constraints and has_other_columns(self.table.columns(), wanted)
+        if self.dataset.dataset.kind is not DatasetKind.MATERIALIZED_VIEW:
+            return False
+        current = self.table.columns()
+        if has_other_columns(current, wanted):
+            return any(not field.nullable for field in wanted.fields)
+        return [f.nullable for f in current.fields] != [f.nullable for f in wanted.fields]
 
-    def _create(self, statement: str) -> None:
-        text = self.definition(statement, checkpoints_of(self.dataset, prefix=SPARK_PREFIX))
+    def _create(self, statement: str, detail: TableDetail | None = None) -> None:
+        checkpoints = checkpoints_of(self.dataset, prefix=SPARK_PREFIX)
+        text = self.definition(statement, checkpoints, detail)
         retried(lambda: self.engine.rows(text))
 
-    def definition(self, statement: str, checkpoints: Mapping[str, str]) -> str:
-        """SQL that makes the table, empty, with new checkpoints of its flows."""
+    def definition(
+        self, statement: str, checkpoints: Mapping[str, str], detail: TableDetail | None
+    ) -> str:
+        """SQL that makes the table, empty, with these checkpoints of its flows.
+
+        Args:
+            detail: Of the table that is there.
+        """
         dataset = self.dataset
         definition = dataset.dataset
         columns = ", ".join(map(column_sql, dataset.schema.fields))
@@ -256,7 +269,7 @@ class _Setup:
         partitioning = partition_columns(dataset)
         if partitioning:
             text += f" PARTITIONED BY ({', '.join(map(quoted, partitioning))})"
-        elif definition.cluster_by:
+        elif definition.cluster_by and may_cluster(self.table, detail, self.places):
             text += f" CLUSTER BY ({', '.join(map(quoted, definition.cluster_by))})"
         if definition.comment:
             text += f" COMMENT {text_sql(definition.comment)}"

@@ -117,9 +117,8 @@ class SparkTable:
         return int(self.engine.rows(f"DESCRIBE HISTORY {self.sql} LIMIT 1")[0]["version"])
 
     def restore(self, version: int) -> None:
-        """Bring a Delta table back to a version, unless it is at that one."""
-        if self.newest_version() > version:
-            self.engine.rows(f"RESTORE TABLE {self.sql} TO VERSION AS OF {version}")
+        """Bring a Delta table back to a version, which must not be older than old files stay."""
+        self.engine.rows(f"RESTORE TABLE {self.sql} TO VERSION AS OF {version}")
 
     def properties(self) -> Mapping[str, str]:
         """Those of a Delta table that is there."""
