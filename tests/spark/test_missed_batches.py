@@ -152,9 +152,11 @@ def test_a_client_that_is_stopped_counts_what_was_written_until_then(
     with subprocess.Popen([millpond, "run"], cwd=folder.root) as client:
         wait_for_rows(table, 2)
         client.send_signal(signal.SIGSTOP)
-        wait_for_rows(table, BATCHES)
-        client.send_signal(signal.SIGTERM)
-        client.send_signal(signal.SIGCONT)
+        try:
+            wait_for_rows(table, BATCHES)
+        finally:
+            client.send_signal(signal.SIGTERM)
+            client.send_signal(signal.SIGCONT)
         assert client.wait(FREEZE_S) != 0
     written = DeltaTable(table).count()
     assert BATCHES <= written < 4 * BATCHES

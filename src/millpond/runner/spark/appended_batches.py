@@ -39,7 +39,7 @@ class AppendedBatches:
         if triggers:
             yield from self._before(triggers[0].number, may_lack_some=len(triggers) >= REMEMBERED)
         for trigger in triggers:
-            if trigger.has_ended and (self._seen is None or trigger.number > self._seen):
+            if trigger.is_batch and (self._seen is None or trigger.number > self._seen):
                 self._seen = trigger.number
                 if trigger.result is not None:
                     yield CommittedBatch(trigger.number, trigger.result)

@@ -344,12 +344,18 @@ def _until_no_conflict(attempt: Callable[[], object]) -> None:
         try:
             attempt()
         except PySparkException as error:
-            # The condition stands in brackets, maybe behind that of an error around it.
-            text = str(error)
-            if not attempts_left or not any(f"[{conflict}" in text for conflict in CONFLICTS):
+            if not attempts_left or not names_conflict(str(error)):
                 raise
         else:
             return
+
+
+def names_conflict(text: str) -> bool:
+    """Whether an error tells of a condition that means that another commit came first.
+
+    It stands in brackets, maybe behind that of an error around it.
+    """
+    return any(f"[{condition}" in text for condition in CONFLICTS)
 
 
 # The range of the keys, by which Delta leaves out files of the target.

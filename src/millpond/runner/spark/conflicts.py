@@ -14,11 +14,6 @@ def is_conflict(condition: str | None) -> bool:
     return (condition or "").startswith(CONFLICTS)
 
 
-def names_conflict(text: str) -> bool:
-    """Whether what a query ended with tells of such a condition."""
-    return any(f"[{condition}" in text for condition in CONFLICTS)
-
-
 def retried(change: Callable[[], object]) -> None:
     """Make a change of a table that is right whatever others commit to it meanwhile."""
     from pyspark.errors import PySparkException

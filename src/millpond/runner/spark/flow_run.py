@@ -27,8 +27,9 @@ from millpond.runner.begun_reset import BEING_RESET
 from millpond.runner.runtime import BatchOutcome, RunningUpdate
 from millpond.runner.schedule import FlowStoppedError, Task
 from millpond.runner.spark.appended_batches import AppendedBatches
+from millpond.runner.spark.batch_program import names_conflict
 from millpond.runner.spark.clustering import cluster
-from millpond.runner.spark.conflicts import names_conflict, retried
+from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.failures import WORKER_LATE, explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs

@@ -37,12 +37,12 @@ class Trigger:
 
     Attributes:
         number: That of its batch, or of the next one where it found nothing to do.
-        has_ended: Whether it was a batch, which has ended.
+        is_batch: Whether it found something to do. It has ended.
         result: What the batch did, where its rows were counted.
     """
 
     number: int
-    has_ended: bool
+    is_batch: bool
     result: BatchResult | None
 
 
@@ -86,7 +86,7 @@ class QueryProgress:
         return [
             Trigger(
                 progress["batchId"],
-                has_ended=_is_batch(progress),
+                is_batch=_is_batch(progress),
                 result=self._result(progress["observedMetrics"].get(OBSERVATION)),
             )
             for progress in self._query.recentProgress
