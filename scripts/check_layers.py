@@ -21,6 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"graph"}),
     frozenset({"runner"}),
     frozenset({"cli"}),
+    frozenset({"__main__"}),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
