@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import signal
-from typing import NoReturn
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command line and exit."""
-    # Ctrl-C amid the imports, where nothing has begun yet, is no matter for a traceback.
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
+    # Before the command line handles signals, amid imports, and after it, when all is done, Ctrl-C
+    # is no matter for a traceback.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from millpond.cli.main import main as run
 
-    signal.signal(signal.SIGINT, before)
     run()
 
 

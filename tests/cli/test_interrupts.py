@@ -64,3 +64,32 @@ def test_ctrl_c_amid_the_imports_ends_the_program_without_a_traceback():
         text=True,
     )
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize("place", ["__enter__", "__exit__"])
+def test_a_signal_amid_the_handling_of_signals_itself_ends_the_program_likewise(place):
+    program = f"""
+        import os, signal, sys
+        from millpond.cli import main as program
+        whole = program.stoppable
+
+        class Interrupted:
+            def __init__(self, signals):
+                self.around = whole(signals)
+            def __enter__(self):
+                self.around.__enter__()
+                "{place}" == "__enter__" and os.kill(os.getpid(), signal.SIGINT)
+            def __exit__(self, *error):
+                "{place}" == "__exit__" and os.kill(os.getpid(), signal.SIGINT)
+                return self.around.__exit__(*error)
+
+        program.stoppable = Interrupted
+        program.main(["--version"])
+        """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGINT, "")

@@ -103,20 +103,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _call(arguments: Sequence[str] | None) -> int:
     settings = Settings()
     signals = settings.signals
-    with stoppable(signals):
-        try:
-            millpond.main(
-                None if arguments is None else list(arguments),
-                prog_name="millpond",
-                obj=settings,
-                standalone_mode=False,
-            )
-        except (StoppedError, KeyboardInterrupt, click.Abort):
-            if signals.announcement is None:
-                print_note("stopped")
-            return ExitCode.of_signal(signals.received or signal.SIGINT)
-        except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
-            return _failed(error, settings)
+    try:
+        with stoppable(signals):
+            return _invoke(arguments, settings)
+    except KeyboardInterrupt:
+        # It came while the handling of signals began or ended.
+        return ExitCode.of_signal(signals.received or signal.SIGINT)
+
+
+def _invoke(arguments: Sequence[str] | None, settings: Settings) -> int:
+    signals = settings.signals
+    try:
+        millpond.main(
+            None if arguments is None else list(arguments),
+            prog_name="millpond",
+            obj=settings,
+            standalone_mode=False,
+        )
+    except (StoppedError, KeyboardInterrupt, click.Abort):
+        if signals.announcement is None:
+            print_note("stopped")
+        return ExitCode.of_signal(signals.received or signal.SIGINT)
+    except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
+        return _failed(error, settings)
     return ExitCode.SUCCESS
 
 
