@@ -50,7 +50,7 @@ def test_a_csv_file_cut_off_within_its_header_empties_nothing(suppliers, cut, mo
     assert_refused(suppliers, "cut off", "a.csv")
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\r\n \n", "v,k,s\n", "v,k\n", "v\r\n"])
+@pytest.mark.parametrize("text", ["", "\n", "\r\n \n", "v,k,s\n", "v,k\n  ", "v\r\n"])
 def test_a_csv_file_without_rows_that_is_whole_empties_its_key(suppliers, text):
     table(suppliers, GIVEN)
     send_twice(suppliers, text)
@@ -72,6 +72,30 @@ def test_what_stands_before_a_header_is_no_file_without_rows(suppliers):
     table(suppliers, GIVEN + ", skipRows => 2")
     send_twice(suppliers, "sent by\nacme\n", whole=f"sent by\nacme\n{WHOLE}")
     assert_refused(suppliers, "no header")
+
+
+@pytest.mark.parametrize("text", ["sent by ac", "sent by acme\n", "# of acme\n", "\0\0\0\0"])
+def test_lines_before_the_first_row_are_no_file_without_rows_either(suppliers, text):
+    table(suppliers, "header => false, skipRows => 1, comment => '#', schema => 'v INT'")
+    send_twice(suppliers, text, whole="sent by acme\n# of acme\n1\n")
+    assert_refused(suppliers, "a.csv", "no rows")
+
+
+@pytest.mark.parametrize("text", [b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"])
+def test_a_mark_of_the_order_of_bytes_is_no_blank_line(suppliers, text):
+    table(suppliers, GIVEN)
+    send_twice(suppliers, text, whole="\ufeff" + WHOLE)
+    assert_refused(suppliers, "cut off")
+    suppliers.send("a.csv", "\ufeff\r\n", at_s=20)
+    assert_emptied(suppliers)
+
+
+def test_half_an_end_of_a_line_gives_no_new_column(suppliers):
+    table(suppliers, "header => true, multiLine => true", columns="*")
+    send_twice(suppliers, "v,w\r", whole="v,w\r\n1,2\r\n")
+    assert_refused(suppliers, "cut off")
+    suppliers.send("a.csv", "v,w\r\n", at_s=20)
+    assert_emptied(suppliers)
 
 
 def test_a_header_cut_off_within_quotes_empties_nothing(suppliers):

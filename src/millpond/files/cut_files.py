@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import os
 from xml.parsers import expat
 
 from millpond.errors.file_formats import FileUnreadableError
@@ -13,7 +15,7 @@ from millpond.files.formats.xml_options import xml_options
 from millpond.files.formats.xml_rows import RowReader, open_text
 from millpond.files.options import FileOptions
 
-_CHUNK_CHARACTERS = 1 << 16
+_CHUNK_BYTES = 1 << 16
 
 
 def check_not_cut(file: LocalFile, options: FileOptions) -> None:
@@ -38,13 +40,13 @@ def check_not_cut(file: LocalFile, options: FileOptions) -> None:
 
 
 def _cut_header(file: LocalFile, options: CsvOptions) -> str | None:
-    if not options.header:
-        return None
     rows = records(file, options)
     header = next(rows, None)
     if header is None:
-        return None if _is_blank(file) else "no header: it may be cut off"
-    if next(rows, None) is not None or _ends_line(file, header, options):
+        what = "no header" if options.header else "nothing but lines that are no rows"
+        return None if _is_blank(file) else f"{what}: it may be cut off"
+    has_rows = not options.header or next(rows, None) is not None
+    if has_rows or _ends_line(file, header, options):
         return None
     # Which names it has says nothing: a cut may well leave all those that are known.
     return (
@@ -60,19 +62,28 @@ def _ends_line(file: LocalFile, header: Record, options: CsvOptions) -> bool:
         except UnfinishedError:
             # Within quotes, the end of a line is that of no row.
             return False
-    ends = (options.line_separator,) if options.line_separator else ("\n", "\r")
-    most_bytes = max(len(end.encode()) for end in ends)
+    # Where values go on in the next line, a carriage return alone may be the half of an end.
+    ends = ("\n",) if options.multi_line else ("\n", "\r")
+    if options.line_separator:
+        ends = (options.line_separator,)
     with file.path.open("rb") as content:
-        content.seek(-min(most_bytes, file.path.stat().st_size), 2)
-        last = content.read()
+        content.seek(-min(_CHUNK_BYTES, file.path.stat().st_size), os.SEEK_END)
+        # Behind the line of the header, a line may be blank.
+        last = content.read().rstrip(b" \t")
     return any(last.endswith(end.encode()) for end in ends)
 
 
 def _is_blank(file: LocalFile) -> bool:
-    with file.path.open(encoding="utf-8-sig", errors="replace") as text:
-        while chunk := text.read(_CHUNK_CHARACTERS):
-            if not chunk.isspace():
+    """Whether a file has no bytes, or blank lines, maybe behind a mark of the order of bytes."""
+    with file.path.open("rb") as content:
+        start = content.read(_CHUNK_BYTES)
+        found = start.removeprefix(codecs.BOM_UTF8)
+        if start and not found:
+            return False
+        while found:
+            if not found.isspace():
                 return False
+            found = content.read(_CHUNK_BYTES)
     return True
 
 
@@ -81,16 +92,17 @@ def _cut_document(file: LocalFile, options: FileOptions) -> str | None:
         row_tag = xml_options(options.format_options).row_tag
         if next(iter(RowReader(content, row_tag, file.uri)), None) is not None:
             return None
+    if _is_blank(file):
+        return None
     parser = expat.ParserCreate("utf-8")
-    has_text = False
+    has_begun = False
     try:
         with open_text(file, options) as content:
-            while chunk := content.read(_CHUNK_CHARACTERS):
-                text = chunk if has_text else chunk.lstrip()
-                has_text = has_text or bool(text)
+            while chunk := content.read(_CHUNK_BYTES):
+                text = chunk if has_begun else chunk.lstrip()
+                has_begun = has_begun or bool(text)
                 parser.Parse(text.encode("utf-8", "replace"))
-            if has_text:
-                parser.Parse(b"", True)
+        parser.Parse(b"", True)
     except expat.ExpatError as error:
         return f"it is no whole document ({error}): it may be cut off"
     return None

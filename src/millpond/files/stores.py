@@ -114,6 +114,15 @@ def stat(uri: str, options: Mapping[str, str] = _NO_OPTIONS) -> ListedFile | Non
     return store_for(parse_uri(uri), options).stat(uri)
 
 
+def leads_nowhere(uri: str) -> bool:
+    """Whether a file lies behind a link to what is not there, as a disk that is not mounted."""
+    location = parse_uri(uri)
+    if not location.is_local:
+        return False
+    path = Path(location.path)
+    return any(each.is_symlink() and not each.exists() for each in (path, *path.parents))
+
+
 def local_copy(file: ListedFile, folder: Path, options: Mapping[str, str] = _NO_OPTIONS) -> Path:
     """Where a file can be read on this machine: itself, or a copy below `folder`.
 

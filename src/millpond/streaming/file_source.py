@@ -20,7 +20,7 @@ from millpond.files.listed_file import SECOND_NS, name_of
 from millpond.files.locations import FileIdentity
 from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files
-from millpond.files.stores import stat
+from millpond.files.stores import leads_nowhere, stat
 from millpond.profiling import phase
 from millpond.storage import Store
 from millpond.streaming.file_access import FileAccess
@@ -149,9 +149,14 @@ class FileSource:
         seen = self._log.seen(until=number)
         files: list[ListedFile] = []
         size_bytes = 0
-        while waiting and len(files) < self._options.max_files:
+        forgotten = set(map(name_of, self._forgotten))
+        while waiting:
             size_bytes += waiting[0].size_bytes
-            if files and size_bytes > (self._options.max_bytes or size_bytes):
+            is_full = len(files) >= self._options.max_files or (
+                bool(files) and size_bytes > (self._options.max_bytes or size_bytes)
+            )
+            # All files of a name that begins anew are read at once.
+            if is_full and waiting[0].name not in forgotten:
                 break
             files.append(_in_sequence(waiting.popleft(), seen))
         self._log.write(
@@ -208,9 +213,11 @@ class FileSource:
         read = SeenFiles()
         anew: set[str] = set()
         for number in range(_number(start) + 1, _number(end) + 1):
-            entry = self._log.read(number)
-            read.apply(entry, self._log.unread(number))
-            anew.update(map(name_of, entry.forgotten))
+            entry, unread = self._log.read(number), self._log.unread(number)
+            read.apply(entry, unread)
+            # What stands of a name stays where a file that may have brought it was not read.
+            damaged = set(map(name_of, unread.left | unread.passed_over))
+            anew.update(name for name in map(name_of, entry.forgotten) if name not in damaged)
         return FileVersions(read.newest, before, frozenset(anew))
 
     def finish(self) -> None:
@@ -298,12 +305,15 @@ class FileSource:
             return []
         seen = self._log.seen(until=number)
         now = now_ns()
-        # Nobody knows what is in a folder that can't be listed.
+        # Nobody knows what is in a folder that can't be listed, or where a link leads to nothing.
         unknown = tuple(self._unlisted)
         return [
             ListedFile(uri, 0, max(now, seen.newest.get(uri, file).modified_ns + _MICROSECOND_NS))
             for uri, file in seen.files.items()
-            if uri not in self._there and not uri.startswith(unknown) and self._stat(uri) is None
+            if uri not in self._there
+            and not uri.startswith(unknown)
+            and self._stat(uri) is None
+            and not leads_nowhere(uri)
         ]
 
     def _begin_names_anew(self, number: int) -> None:
@@ -322,7 +332,7 @@ class FileSource:
         again = (self._stat(uri) for uri in sorted(self._there) if name_of(uri) in mixed)
         files = self._settled([file for file in again if file is not None])
         others = [file for file in self._waiting if file.name not in mixed]
-        # First, so that they are read with the entry that forgets them, as many as a batch takes.
+        # First, so that they are read with the entry that forgets them.
         self._waiting = deque([*sorted(files, key=attrgetter("modified_ns")), *others])
 
     def _is_new(self, file: ListedFile, seen: SeenFiles) -> bool:
