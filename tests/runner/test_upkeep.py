@@ -3,6 +3,7 @@
 import json
 import os
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +11,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from millpond.delta import Table
 from millpond.errors.maintenance import MaintenanceElsewhereError
+from millpond.errors.runner import StorageNotWritableError
 from millpond.events import EventType, Level, UpdateState
+from millpond.maintenance import Upkeep
 from millpond.runner import Project, maintain
 from tests.maintenance.conftest import make_older, seen_by_all
 
@@ -237,6 +240,23 @@ def test_by_hand_a_table_that_can_not_be_tidied_does_not_keep_others_from_it(one
     found, _ = maintain(folder.project(), tables=["bronze", "below"])
     assert [table.problem is None for table in found] == [False, True]
     assert found[1].files_after == 1
+
+
+def test_by_hand_a_folder_for_temporary_files_that_is_full_is_told(one_file_a_batch, monkeypatch):
+    folder = one_file_a_batch
+    feed(folder, range(5))
+    folder.run()
+    whole = Upkeep.by_hand
+
+    def spilling(self):
+        if self.table.path.name == "bronze":
+            raise duckdb.OutOfMemoryException("Out of Memory Error: failed to offload data block")
+        return whole(self)
+
+    monkeypatch.setattr(Upkeep, "by_hand", spilling)
+    found, _ = maintain(folder.project(), tables=["bronze", "below"])
+    assert [type(table.problem) for table in found] == [StorageNotWritableError, type(None)]
+    assert "TMPDIR" in found[0].problem.hint
 
 
 def test_a_server_looks_after_its_own_tables(folder):

@@ -107,7 +107,8 @@ def _maintained(name: str, upkeep: Upkeep, *, dry_run: bool) -> MaintainedTable:
         report = upkeep.preview() if dry_run else upkeep.by_hand()
     except MillpondError as error:
         problem = error
-    except (OSError, duckdb.IOException) as error:
+    except (OSError, duckdb.IOException, duckdb.OutOfMemoryException) as error:
+        # The latter is what a full folder for temporary files gives.
         problem = StorageNotWritableError.from_upkeep(name, error)
     files, size_bytes = len(before), sum(file.size_bytes for file in before)
     after = upkeep.table.snapshot().files.values()
