@@ -74,6 +74,15 @@ def test_what_stands_before_a_header_is_no_file_without_rows(suppliers):
     assert_refused(suppliers, "no header")
 
 
+def test_no_column_is_inferred_from_a_cut_header_where_others_are_whole(suppliers):
+    table(suppliers, "header => true", columns="*")
+    suppliers.send("a.csv", "art,pri")
+    suppliers.send("b.csv", "art,price\npen,1.20\n")
+    assert "a.csv" in str(suppliers.error())
+    ((*columns, _file, _time),) = suppliers.rows()
+    assert columns == ["pen", 1.20, None], "two columns of the file, and _rescued_data"
+
+
 @pytest.mark.parametrize("text", ["sent by ac", "sent by acme\n", "# of acme\n", "\0\0\0\0"])
 def test_lines_before_the_first_row_are_no_file_without_rows_either(suppliers, text):
     table(suppliers, "header => false, skipRows => 1, comment => '#', schema => 'v INT'")

@@ -32,14 +32,15 @@ def check_not_cut(file: LocalFile, options: FileOptions) -> None:
     reason = None
     match options.format:
         case "csv":
-            reason = _cut_header(file, csv_options(options))
+            reason = cut_header(file, csv_options(options))
         case "xml":
             reason = _cut_document(file, options)
     if reason is not None:
         raise FileUnreadableError.from_file(file.uri, reason=f"it has no rows, and {reason}")
 
 
-def _cut_header(file: LocalFile, options: CsvOptions) -> str | None:
+def cut_header(file: LocalFile, options: CsvOptions) -> str | None:
+    """Why a CSV file without rows may be cut off; `None` if it has rows, or is empty."""
     rows = records(file, options)
     header = next(rows, None)
     if header is None:

@@ -17,6 +17,7 @@ from millpond.errors.file_formats import (
 )
 from millpond.errors.file_reads import TooManyColumnsError
 from millpond.files.columns import MAX_INFERRED
+from millpond.files.cut_files import cut_header
 from millpond.files.formats.base import FILE_INDEX, RESCUED, LocalFile, Selection, irregular
 from millpond.files.formats.csv_columns import TypedTable, Wanted, asked_positions
 from millpond.files.formats.csv_inference import column_names, column_types
@@ -37,6 +38,8 @@ _SAMPLE_FILES = 1000
 _SAMPLE_BYTES = 32 * 1024 * 1024
 _SAMPLE_ROWS = 100_000
 _SAMPLE_ROWS_OF_A_FILE = 1000
+# A larger file has more than a header.
+_MAX_HEADER_BYTES = 64 * 1024
 # So many columns can be asked for: DuckDB needs memory for each, however few rows there are.
 MAX_ASKED = 3000
 _STOPPING = frozenset({EvolutionMode.ADD_NEW_COLUMNS, EvolutionMode.FAIL_ON_NEW_COLUMNS})
@@ -58,6 +61,8 @@ class CsvFormat:
 
         csv = csv_options(options)
         sample = survey(_sample(files, csv, folder=folder), csv)
+        # The end of a header that was cut off would be the name of a column for good.
+        sample = [file for file in sample if not _may_be_cut(file.content, csv)] or sample
         for file in sample:
             if file.width > MAX_INFERRED:
                 raise TooManyColumnsError.from_files(
@@ -176,6 +181,11 @@ def _sample(
         return sampled
     rows = max(_SAMPLE_ROWS_OF_A_FILE, _SAMPLE_ROWS // len(sampled))
     return [_head(file, rows, options, folder=folder) for file in sampled]
+
+
+def _may_be_cut(file: LocalFile, options: CsvOptions) -> bool:
+    is_small = file.path.stat().st_size <= _MAX_HEADER_BYTES
+    return options.header and is_small and cut_header(file, options) is not None
 
 
 def _head(file: LocalFile, rows: int, options: CsvOptions, *, folder: Path) -> LocalFile:
