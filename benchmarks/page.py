@@ -64,14 +64,22 @@ def _conditions(found: dict[str, dict[str, Any]]) -> str:
         f"each suite, was between {min(loads)} and {max(loads)}; the benchmark itself adds 1 to 2."
     )
     sentences = [measured]
-    if max(one["load_before"] for one in found.values()) > QUIET_LOAD:
+    if busy := _names(found, lambda one: one["load_before"] > QUIET_LOAD):
         sentences.append(
-            "**The machine had other work to do.** Read from this who is right, what is written "
-            "and what is left, but take no time for final, nor a goal on time for met or missed."
+            f"**The machine had other work to do** when {busy} began. Read from that who is right, "
+            "what is written and what is left, but take no time for final, nor a goal on time for "
+            "met or missed."
         )
-    if min(one["scale"] for one in found.values()) < 1:
-        sentences.append("**Not at full size**, which is scale 1, and what goals are set for.")
+    if small := _names(found, lambda one: one["scale"] < 1):
+        sentences.append(
+            f"**Not at full size**, which is scale 1, and what goals are set for: {small}."
+        )
     return "\n".join(sentences)
+
+
+def _names(found: dict[str, dict[str, Any]], is_meant: Callable[[dict[str, Any]], bool]) -> str:
+    """Which suites are of a kind."""
+    return ", ".join(name for name, one in found.items() if is_meant(one))
 
 
 def verdict(one: dict[str, Any]) -> str:

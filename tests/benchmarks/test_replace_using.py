@@ -234,7 +234,10 @@ def test_a_tool_that_is_wrong_is_no_measure_of_a_goal():
 
 @pytest.mark.parametrize(
     ("conditions", "words"),
-    [({"load_before": 3.0}, "had other work to do"), ({"scale": 0.1}, "Not at full size")],
+    [
+        ({"load_before": 3.0}, "had other work to do** when U2 began"),
+        ({"scale": 0.1}, "Not at full size**, which is scale 1, and what goals are set for: U2."),
+    ],
 )
 def test_a_page_says_what_its_figures_are_not_good_for(tmp_path, conditions, words):
     for more in ({}, conditions):
