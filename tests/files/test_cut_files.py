@@ -99,6 +99,17 @@ def test_a_mark_of_the_order_of_bytes_is_no_blank_line(suppliers, text):
     assert_emptied(suppliers)
 
 
+@pytest.mark.parametrize(
+    ("text", "more"), [(b"\xff\xfe", ", encoding => 'UTF-16'"), (b"\xff\xfe", "")]
+)
+def test_the_mark_of_another_encoding_is_none_either(suppliers, text, more):
+    table(suppliers, GIVEN + more)
+    suppliers.send("a.csv", WHOLE if not more else WHOLE.encode("utf-16"))
+    suppliers.updated()
+    suppliers.send("a.csv", text, at_s=10)
+    assert_refused(suppliers, "byte order mark")
+
+
 def test_half_an_end_of_a_line_gives_no_new_column(suppliers):
     table(suppliers, "header => true, multiLine => true", columns="*")
     send_twice(suppliers, "v,w\r", whole="v,w\r\n1,2\r\n")

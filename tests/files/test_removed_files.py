@@ -45,3 +45,49 @@ def test_a_file_behind_a_link_that_leads_nowhere_is_not_gone(suppliers, tmp_path
     (disk / "a.csv").unlink()
     suppliers.updated()
     assert found(suppliers) == [("b.csv", 2)]
+
+
+def test_nothing_comes_twice_where_a_file_of_the_name_can_not_be_read_yet(suppliers):
+    table(suppliers, setting="replaceAndRemove")
+    gone = suppliers.send("x/a.csv", csv(1))
+    suppliers.send("y/a.csv", csv(2), at_s=10)
+    suppliers.updated()
+    gone.unlink()
+    suppliers.send("z/a.csv", "v,", at_s=5)
+    suppliers.error()
+    assert found(suppliers) == [("a.csv", 2)]
+    suppliers.send("z/a.csv", csv(3), at_s=6)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]
+
+
+def test_a_newer_file_that_is_gone_goes_once_the_others_of_its_name_can_be_read(suppliers):
+    table(suppliers, setting="replaceAndRemove")
+    gone = suppliers.send("x/a.csv", csv(1), at_s=5)
+    suppliers.updated()
+    gone.unlink()
+    suppliers.send("y/a.csv", "v,")
+    suppliers.error()
+    assert found(suppliers) == [("a.csv", 1)]
+    suppliers.send("y/a.csv", csv(2), at_s=3)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]
+
+
+def test_rows_of_a_file_behind_a_dead_link_stay_when_another_of_its_name_is_gone(
+    suppliers, tmp_path
+):
+    table(suppliers, setting="replaceAndRemove")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (suppliers.sent / "mounted").symlink_to(disk)
+    gone = suppliers.send("x/a.csv", csv(1), at_s=1)
+    suppliers.send("mounted/a.csv", csv(2), at_s=2)
+    suppliers.updated()
+    disk.rename(tmp_path / "elsewhere")
+    gone.unlink()
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]
+    (tmp_path / "elsewhere").rename(disk)
+    suppliers.updated()
+    assert found(suppliers) == [("a.csv", 2)]

@@ -7,15 +7,19 @@ import os
 from xml.parsers import expat
 
 from millpond.errors.file_formats import FileUnreadableError
+from millpond.files.compressions import OPENERS
 from millpond.files.formats.base import LocalFile
 from millpond.files.formats.csv_options import CsvOptions, csv_options
 from millpond.files.formats.csv_records import Record, records
 from millpond.files.formats.csv_tokens import Tokenizer, UnfinishedError
 from millpond.files.formats.xml_options import xml_options
 from millpond.files.formats.xml_rows import RowReader, open_text
+from millpond.files.known_options import TEXT_FORMATS
 from millpond.files.options import FileOptions
 
 _CHUNK_BYTES = 1 << 16
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LONGEST_MARK = max(map(len, _MARKS))
 
 
 def check_not_cut(file: LocalFile, options: FileOptions) -> None:
@@ -29,14 +33,32 @@ def check_not_cut(file: LocalFile, options: FileOptions) -> None:
         FileUnreadableError: It may be cut off.
         MillpondError: It can't be read.
     """
-    reason = None
-    match options.format:
+    reason = _cut_mark(file, options)
+    match options.format if reason is None else None:
         case "csv":
             reason = cut_header(file, csv_options(options))
         case "xml":
             reason = _cut_document(file, options)
     if reason is not None:
         raise FileUnreadableError.from_file(file.uri, reason=f"it has no rows, and {reason}")
+
+
+def _cut_mark(file: LocalFile, options: FileOptions) -> str | None:
+    """Why a file that holds a mark of the order of bytes, or a part of one, may be cut off."""
+    if options.format not in TEXT_FORMATS:
+        return None
+    with file.path.open("rb") as content:
+        start = content.read(_LONGEST_MARK + 1)
+    given = options.format_options
+    # Of a file that is written anew in UTF-8, the mark is left out.
+    is_left_out = (
+        not start
+        and bool(file.size_bytes)
+        and bool(given.get("encoding") or given.get("charset"))
+        and file.uri.rpartition(".")[2].lower() not in OPENERS
+    )
+    is_mark = bool(start) and any(mark.startswith(start) for mark in _MARKS)
+    return "nothing but a byte order mark: it may be cut off" if is_left_out or is_mark else None
 
 
 def cut_header(file: LocalFile, options: CsvOptions) -> str | None:

@@ -22,7 +22,7 @@ from millpond.files.options import CleanSource, EvolutionMode
 from millpond.files.reading import FilesRead, read_files
 from millpond.files.stores import leads_nowhere, stat
 from millpond.profiling import phase
-from millpond.storage import Store
+from millpond.storage import Store, scratch_folder
 from millpond.streaming.file_access import FileAccess
 from millpond.streaming.file_log import Entry, FileLog, SeenFiles, Unread
 from millpond.streaming.source import DataSize, Offset
@@ -213,11 +213,9 @@ class FileSource:
         read = SeenFiles()
         anew: set[str] = set()
         for number in range(_number(start) + 1, _number(end) + 1):
-            entry, unread = self._log.read(number), self._log.unread(number)
-            read.apply(entry, unread)
-            # What stands of a name stays where a file that may have brought it was not read.
-            damaged = set(map(name_of, unread.left | unread.passed_over))
-            anew.update(name for name in map(name_of, entry.forgotten) if name not in damaged)
+            entry = self._log.read(number)
+            read.apply(entry, self._log.unread(number))
+            anew.update(map(name_of, entry.forgotten))
         return FileVersions(read.newest, before, frozenset(anew))
 
     def finish(self) -> None:
@@ -305,15 +303,10 @@ class FileSource:
             return []
         seen = self._log.seen(until=number)
         now = now_ns()
-        # Nobody knows what is in a folder that can't be listed, or where a link leads to nothing.
-        unknown = tuple(self._unlisted)
         return [
             ListedFile(uri, 0, max(now, seen.newest.get(uri, file).modified_ns + _MICROSECOND_NS))
             for uri, file in seen.files.items()
-            if uri not in self._there
-            and not uri.startswith(unknown)
-            and self._stat(uri) is None
-            and not leads_nowhere(uri)
+            if uri not in self._there and not self._is_hidden(uri) and self._stat(uri) is None
         ]
 
     def _begin_names_anew(self, number: int) -> None:
@@ -321,11 +314,16 @@ class FileSource:
 
         Which of the rows were whose can't be told, nor what the one that is gone kept out.
         """
+        seen = self._log.seen(until=number)
+        hidden = {name_of(uri) for uri in seen.files if self._is_hidden(uri)}
         there = {name_of(uri) for uri in self._there}
-        mixed = {file.name for file in self._gone} & there
+        shared = {file.name for file in self._gone} & there - hidden
+        mixed = {name for name in shared if self._can_read_all(name)}
+        # What may stand of a file that nobody can read now stays; the next update looks again.
+        postponed = (shared - mixed) | hidden
+        self._gone = [file for file in self._gone if file.name not in postponed]
         if not mixed or self._waiting is None:
             return
-        seen = self._log.seen(until=number)
         known = seen.files.keys() | seen.newest.keys()
         self._forgotten = sorted(uri for uri in known if name_of(uri) in mixed)
         self._gone = [file for file in self._gone if file.name not in mixed]
@@ -334,6 +332,27 @@ class FileSource:
         others = [file for file in self._waiting if file.name not in mixed]
         # First, so that they are read with the entry that forgets them.
         self._waiting = deque([*sorted(files, key=attrgetter("modified_ns")), *others])
+
+    def _is_hidden(self, uri: str) -> bool:
+        """Whether a folder that can't be listed, or a dead link, hides if a file is there."""
+        if uri in self._there:
+            return False
+        return uri.startswith(tuple(self._unlisted)) or leads_nowhere(uri)
+
+    def _can_read_all(self, name: str) -> bool:
+        """Whether all files of a name that are there can be read with the stream's columns."""
+        found = (self._stat(uri) for uri in sorted(self._there) if name_of(uri) == name)
+        files = [file for file in found if file is not None]
+        with scratch_folder("names") as folder:
+            read = read_files(
+                files,
+                self._options,
+                self._access.columns_of(files),
+                root=self._access.root,
+                folder=folder,
+                refuses_cut_files=self._access.refuses_cut_files,
+            )
+        return not (read.failed or read.unlike or read.changed or read.missing)
 
     def _is_new(self, file: ListedFile, seen: SeenFiles) -> bool:
         known = seen.files.get(file.uri)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from millpond.files.formats.base import LocalFile
 from millpond.files.formats.csv_options import CsvOptions
-from millpond.files.formats.csv_records import Record, records
+from millpond.files.formats.csv_records import Record, first_lines, records
 
 _CHUNK_BYTES = 1024 * 1024
 # DuckDB takes separators of so many bytes at most.
@@ -73,9 +73,22 @@ def _surveyed(
         width=len(first.values),
         skip=first.last_line if options.header else options.skip_rows,
         # A single column has blank lines that DuckDB takes for rows.
-        is_regular=is_regular and len(first.values) > 1 and first.line == first.last_line,
+        is_regular=is_regular
+        and len(first.values) > 1
+        and first.line == first.last_line
+        and (not has_quotes or _may_skip(file, options)),
         has_quotes=has_quotes,
     )
+
+
+def _may_skip(file: LocalFile, options: CsvOptions) -> bool:
+    """Whether DuckDB leaves out just the lines before the rows: it minds quotes in them, too."""
+    quote, separator = re.escape(options.quote), re.escape(options.separator)
+    value = rf"(?:{quote}[^{quote}]*{quote}|(?:(?!{separator})[^{quote}])*)"
+    *before, line = first_lines(file, 1, options)
+    if any(options.quote in each for each in before):
+        return False
+    return not options.header or re.fullmatch(rf"{value}(?:{separator}{value})*", line) is not None
 
 
 def unique_names(values: Sequence[str | None], options: CsvOptions) -> tuple[str, ...]:
