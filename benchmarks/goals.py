@@ -75,6 +75,8 @@ def between(suite: str, other: str, peer: str = "millpond") -> Callable[[Results
         first, second = _right(results, suite, peer), _right(results, other, peer)
         if first is None or second is None:
             return None
+        if results[suite]["scale"] != results[other]["scale"]:
+            return None
         rows = results[suite]["batch_keys"] / results[other]["batch_keys"]
         return middle(first) / middle(second) / rows
 
