@@ -92,4 +92,40 @@ def test_a_signal_amid_the_handling_of_signals_itself_ends_the_program_likewise(
         capture_output=True,
         text=True,
     )
-    assert (ended.returncode, ended.stderr) == (128 + signal.SIGINT, "")
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGINT, "stopped\n")
+
+
+def test_a_signal_amid_a_query_of_duckdb_stops_the_program_and_is_no_bug(tmp_path):
+    program = """
+        import os, signal, threading
+        from millpond import project
+        from millpond.cli import main as program
+        from millpond.delta import connect
+
+        def query(*_):
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with connect() as connection:
+                connection.execute("SELECT sum(hash(range)) FROM range(100_000_000_000)")
+
+        project.init_project = query
+        program.main(["init", "here"])
+        """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGINT, "stopped\n")
+
+
+def test_a_signal_amid_an_import_waits_until_no_lock_of_a_module_is_held():
+    signals = StopSignals()
+    importing = compile("frame = sys._getframe()", "<frozen importlib._bootstrap>", "exec")
+    names = {"sys": sys}
+    exec(importing, names)  # noqa: S102 - a frame as that of Python's own importing
+    signals.handle(signal.SIGINT, names["frame"])
+    assert signals.received == signal.SIGINT
+    with pytest.raises(Stopped):
+        signals.nudged(signal.SIGURG, sys._getframe())

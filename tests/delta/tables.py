@@ -74,12 +74,13 @@ def delete(table: Table, positions: Mapping[str, Iterable[int]]) -> Snapshot:
 def delete_where(table: Table, condition: str) -> Snapshot:
     """Delete the rows that meet a DuckDB condition."""
     snapshot = table.snapshot()
+    paths = list(snapshot.files)
     with connect() as connection:
         live = live_rows_sql(connection, snapshot, snapshot.files.values(), positions=True)
         found = connection.execute(
             f"SELECT __file, list(__row) FROM ({live}) WHERE {condition} GROUP BY ALL"
         ).fetchall()
-    return delete(table, dict(found))
+    return delete(table, {paths[number]: rows for number, rows in found})
 
 
 def rows(snapshot: Snapshot, **options: Any) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ def test_a_table_without_files_gives_its_columns_and_no_row(tmp_path):
         assert [(row[0], row[1]) for row in described] == [
             ("k", "BIGINT"),
             ("v", "VARCHAR"),
-            ("__file", "VARCHAR"),
+            ("__file", "INTEGER"),
             ("__row", "BIGINT"),
         ]
         assert connection.execute(sql).fetchall() == []

@@ -125,19 +125,18 @@ def test_what_expectations_did_in_a_batch_that_spark_has_forgotten_is_told_not_t
     )
 
 
-def test_batches_before_the_first_answer_are_told_not_to_be_counted_where_some_may_be_missed(
+def test_batches_before_the_first_answer_are_counted_by_their_commits(
     folder: PipelineFolder, spark_server: SparkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So that the query has ended before it is asked about its batches.
     monkeypatch.setattr(flow_run, "POLL_S", FREEZE_S)
     folder.write("a.sql", COPIES)
-    for number in range(BATCHES):
-        send(folder, f"s{number}", "pen", 1)
-    events = run(folder, spark_server)
-    (warned,) = warnings(events)
-    assert set(counted(events)) == set(range(warned["last_batch"] + 1, BATCHES))
-    assert "first_batch" not in warned
-    assert not warned["rows_are_counted"]
+    for update in range(2):
+        for number in range(BATCHES):
+            send(folder, f"s{update}{number}", "pen", 1)
+        events = run(folder, spark_server)
+        assert sorted(counted(events)) == list(range(update * BATCHES, (update + 1) * BATCHES))
+        assert not warnings(events)
 
 
 def test_a_client_that_is_stopped_counts_what_was_written_until_then(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -18,6 +21,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NUDGE = signal.SIGURG
 NUDGE_EVERY_S = 0.05
 PATIENCE_S = 2.0
+_IMPORTING = "<frozen importlib"
 SHOW_CURSOR = b"\x1b[?25h\n"
 
 
@@ -26,19 +30,21 @@ class Stopped(KeyboardInterrupt):
 
 
 class StopSignals:
-    """Remembers which signal came first.
+    """Remembers which signal came first, and raises it until the program begins to stop.
 
     Attributes:
         received: That signal.
         announcement: What to print when it comes, where stopping may take a while.
+        is_heeded: Whether the program ends for it: then nothing is raised again.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
         self.announcement: str | None = None
-        self._swallowed: int | None = None
+        self.is_heeded = False
+        self._raised: Callable[[], Stopped | None] = lambda: None
 
-    def handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 signal's API
+    def handle(self, number: int, frame: FrameType | None) -> None:
         if self.received is None:
             self.received = number
             if self.announcement is not None:
@@ -46,20 +52,32 @@ class StopSignals:
                 with suppress(RuntimeError, OSError):
                     sys.stderr.write(f"{self.announcement}\n")
                     sys.stderr.flush()
-        raise Stopped(number)
+        self._stop(number, frame)
 
     def nudged(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 signal's API
-        """Raise again what went under."""
-        if self._swallowed is not None:
-            signal_number, self._swallowed = self._swallowed, None
-            raise Stopped(signal_number)
+        """Raise again what went under: an exception that nobody holds stops nobody.
 
-    def unraisable(self, hook: Callable[[Any], None], lost: Any) -> None:
-        """Note a `Stopped` that came amid a destructor or a callback, where Python swallows it."""
-        if isinstance(lost.exc_value, Stopped):
-            self._swallowed = lost.exc_value.args[0]
-        else:
-            hook(lost)
+        Python swallows what is raised amid a destructor or a callback, and so do libraries in C,
+        or put errors of their own in its place.
+        """
+        if self.received is not None and not self.is_heeded and self._raised() is None:
+            self._stop(self.received, frame)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code.co_filename.startswith(_IMPORTING):
+            return  # Where a lock of a module may be held for ever; the next nudge stops it.
+        stopped = Stopped(number)
+        self._raised = weakref.ref(stopped)
+        try:
+            raise stopped
+        finally:
+            del stopped  # Its traceback holds this frame: each would keep the other alive.
+
+
+def _unless_stopped(hook: Callable[[Any], None], lost: Any) -> None:
+    """Say nothing of a `Stopped` that Python swallows: it is raised again."""
+    if not isinstance(lost.exc_value, Stopped):
+        hook(lost)
 
 
 @contextmanager
@@ -77,7 +95,7 @@ def stoppable(signals: StopSignals) -> Iterator[None]:
         if signal.getsignal(number) is not signal.SIG_IGN
     }
     hook = sys.unraisablehook
-    sys.unraisablehook = partial(signals.unraisable, hook)
+    sys.unraisablehook = partial(_unless_stopped, hook)
     try:
         with _noticed_while_waiting(signals):
             yield
@@ -105,30 +123,34 @@ def _noticed_while_waiting(signals: StopSignals) -> Iterator[None]:
     try:
         yield
     finally:
+        signal.signal(NUDGE, before)
         ended.set()
         signal.set_wakeup_fd(wakeup)
         its.close()
         watcher.join()
         ours.close()
-        signal.signal(NUDGE, before)
 
 
 def _watch(numbers: socket.socket, ended: threading.Event) -> None:
-    """Wake the main thread for each signal; end the process if the second one does not end it."""
-    received = 0
-    while not ended.is_set() and (batch := numbers.recv(64)):
-        stopping = [number for number in batch if number in STOPPING]
-        received += len(stopping)
-        if not stopping:
-            continue
-        main = threading.main_thread().ident or 0
-        for _ in range(round(PATIENCE_S / NUDGE_EVERY_S)):
-            # More than once: the first may come while the main thread still handles the signal.
-            signal.pthread_kill(main, NUDGE)
-            if ended.wait(NUDGE_EVERY_S):
-                return
-        if received > 1:
+    """Wake the main thread from the first signal on, and end the process if a second does not."""
+    received: list[int] = []
+    patience_ends = math.inf
+    while not ended.is_set():
+        try:
+            stopping = [number for number in numbers.recv(64) if number in STOPPING]
+        except TimeoutError:
+            stopping = []
+        else:
+            if not stopping:
+                continue  # A nudge is a signal as well.
+        received += stopping
+        if len(received) > 1 and stopping:
+            patience_ends = min(patience_ends, time.monotonic() + PATIENCE_S)
+        # Again and again: the main thread may be where it must not stop, or where none can.
+        signal.pthread_kill(threading.main_thread().ident or 0, NUDGE)
+        numbers.settimeout(NUDGE_EVERY_S)
+        if time.monotonic() > patience_ends:
             # Nothing is lost by it: an update that dies goes on where its tables stand.
             if sys.stdout.isatty():
                 os.write(sys.stdout.fileno(), SHOW_CURSOR)
-            os._exit(128 + stopping[-1])
+            os._exit(128 + received[-1])

@@ -19,7 +19,7 @@ from millpond import __version__
 from millpond.cli.dry_run import dry_run
 from millpond.cli.events import events
 from millpond.cli.init import init
-from millpond.cli.interrupts import stoppable
+from millpond.cli.interrupts import StopSignals, stoppable
 from millpond.cli.maintain import maintain
 from millpond.cli.problems import print_bug, print_note, print_problems
 from millpond.cli.query import query
@@ -29,6 +29,7 @@ from millpond.cli.tables import tables
 from millpond.errors import MillpondError
 
 HELP_WIDTH = 100
+_FORESEEN = (MillpondError, ReportedError, click.ClickException)
 # Python looks for garbage in cycles after each 700 new objects, which takes a program that imports
 # 1,000 modules and may list 100,000 files a tenth of its time.
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
@@ -107,8 +108,8 @@ def _call(arguments: Sequence[str] | None) -> int:
         with stoppable(signals):
             return _invoke(arguments, settings)
     except KeyboardInterrupt:
-        # It came while the handling of signals began or ended.
-        return ExitCode.of_signal(signals.received or signal.SIGINT)
+        # It came while the handling of signals began or ended, or an error was handled.
+        return _stopped(signals)
 
 
 def _invoke(arguments: Sequence[str] | None, settings: Settings) -> int:
@@ -121,12 +122,21 @@ def _invoke(arguments: Sequence[str] | None, settings: Settings) -> int:
             standalone_mode=False,
         )
     except (StoppedError, KeyboardInterrupt, click.Abort):
-        if signals.announcement is None:
-            print_note("stopped")
-        return ExitCode.of_signal(signals.received or signal.SIGINT)
+        return _stopped(signals)
     except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
+        if signals.received is not None and not isinstance(error, _FORESEEN):
+            # The engine stops at Ctrl-C as well, and libraries raise errors of their own then.
+            return _stopped(signals)
         return _failed(error, settings)
     return ExitCode.SUCCESS
+
+
+def _stopped(signals: StopSignals) -> int:
+    if not signals.is_heeded:
+        signals.is_heeded = True
+        if signals.announcement is None:
+            print_note("stopped")
+    return ExitCode.of_signal(signals.received or signal.SIGINT)
 
 
 def _failed(error: Exception, settings: Settings) -> int:

@@ -21,7 +21,7 @@ from millpond.delta.deletion_vectors import (
     vector_path,
     write_deletion_vectors,
 )
-from millpond.delta.duckdb_connection import DEFAULT_MEMORY_LIMIT, connect
+from millpond.delta.duckdb_connection import DEFAULT_MEMORY_LIMIT, connect, was_interrupted
 from millpond.delta.file_skipping import ColumnRange, files_overlapping
 from millpond.delta.live_rows import (
     FILE_COLUMN,
@@ -80,6 +80,7 @@ __all__ = [
     "quote",
     "read_deletion_vectors",
     "vector_path",
+    "was_interrupted",
     "widen_schema",
     "with_names_of",
     "write_checkpoint",

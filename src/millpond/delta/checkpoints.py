@@ -104,15 +104,20 @@ def _read_file(path: Path, store: Store, kinds: Collection[str]) -> Iterator[Map
 
 
 def _parse_parquet(data: bytes, kinds: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(data))
     columns = [name for name in file.schema_arrow.names if name in kinds]
     for batch in file.iter_batches(columns=columns):
-        for row in batch.to_pylist():
-            for kind, value in row.items():
-                if value is not None:
-                    yield {kind: _plain(kind, value)}
+        for kind, column in zip(batch.schema.names, batch.columns, strict=True):
+            if not pa.types.is_struct(column.type):
+                raise ValueError(f"the column {kind} is of type {column.type}")
+            # By columns: of whole structs, it takes several times as long.
+            actions = column.drop_null()
+            fields = [field.name for field in actions.type]
+            for values in zip(*(each.to_pylist() for each in actions.flatten()), strict=True):
+                yield {kind: _plain(kind, dict(zip(fields, values, strict=True)))}
 
 
 def _plain(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,3 +43,11 @@ def connect(
     # Global, because a cursor has settings of its own.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     return connection
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Whether a query ended because a signal came, which DuckDB tells by an error of its own.
+
+    What the signal's handler raised is lost by that.
+    """
+    return type(error) is RuntimeError and str(error) == "Query interrupted"

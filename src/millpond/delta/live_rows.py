@@ -66,8 +66,8 @@ def live_rows_sql(
         columns: Which columns to give; by default all of the table's.
         hidden_columns: Columns to give that the files may have although the table's schema lacks
             them; they keep the type that they have there.
-        positions: Whether to give `FILE_COLUMN`, the path in the log, and `ROW_COLUMN`, the row's
-            number in its file.
+        positions: Whether to give `FILE_COLUMN`, the number of the row's file among `files`, from
+            0, and `ROW_COLUMN`, the row's number in its file.
         store: For reading deletion vectors.
 
     Raises:
@@ -101,7 +101,7 @@ def live_rows_sql(
             value = f"CAST({value} AS {duckdb_type(fields[name], column=name)})"
         selected.append(f"{value} AS {quote(name)}")
     if positions:
-        selected.append(f"f.log_path AS {quote(FILE_COLUMN)}")
+        selected.append(f"f.number AS {quote(FILE_COLUMN)}")
         selected.append(f"s.file_row_number AS {quote(ROW_COLUMN)}")
     source = _scan(paths, union=not uniform, rows=bool(deleted or positions), files=needs_files)
     sql = f"SELECT {', '.join(selected) or 'NULL AS nothing'} FROM {source} AS s"
@@ -134,7 +134,7 @@ def _no_rows(names: Sequence[str], fields: Mapping[str, Any], *, positions: bool
         for name in names
     ]
     if positions:
-        selected.append(f"CAST(NULL AS VARCHAR) AS {quote(FILE_COLUMN)}")
+        selected.append(f"CAST(NULL AS INTEGER) AS {quote(FILE_COLUMN)}")
         selected.append(f"CAST(NULL AS BIGINT) AS {quote(ROW_COLUMN)}")
     return f"SELECT {', '.join(selected)} WHERE false"
 
@@ -309,7 +309,7 @@ def _register_files(
     bits = [_bits(deleted.get(file.path)) for file in files]
     table = {
         "filename": pa.array(paths, pa.string()),
-        "log_path": pa.array([file.path for file in files], pa.string()),
+        "number": pa.array(range(len(files)), pa.int32()),
         "deleted": pa.array(bits, pa.large_binary()),
     }
     for number, name in enumerate(snapshot.metadata.partition_columns):

@@ -307,7 +307,7 @@ class Table:
         if base is not None:
             with told_of_checkpoint(self.path, base):
                 replay.load(read_checkpoint(self.path, base, self.store), version=base.version)
-            replay.timestamp_ms = self._checkpoint_time_ms(base)
+            replay.timestamp_ms = self._checkpoint_time_ms(base, replay.metadata)
         for version in range(replay.version + 1, target + 1):
             replay.apply(self._read(version))
         return replay.finish(entry_identity(self.path, target))
@@ -320,9 +320,11 @@ class Table:
                 self.path / LOG_FOLDER, reason=f"the entry of version {version} is missing"
             ) from None
 
-    def _checkpoint_time_ms(self, base: Checkpoint) -> int:
+    def _checkpoint_time_ms(self, base: Checkpoint, metadata: Metadata | None) -> int:
         try:
-            return read_commit(self.path, base.version, self.store).timestamp_ms
+            if metadata is not None and uses_in_commit_timestamps(metadata):
+                return read_commit(self.path, base.version, self.store).timestamp_ms
+            return file_time_ms(entry_path(self.path, base.version))
         except FileNotFoundError:
             return file_time_ms(self.path / LOG_FOLDER / base.names[0])
 

@@ -237,14 +237,15 @@ class Recorder:
         flow: str,
         dataset: TableName | str,
         *,
-        first: int | None,
+        first: int,
         last: int,
         rows_are_counted: bool,
     ) -> None:
         """Warn of batches whose rows are in the table, and of which events don't tell all counts.
 
         Args:
-            first: The number of the first one, if it is known.
+            first: The number of the first one.
+            last: That of the last.
             rows_are_counted: Whether they tell at least the rows that were written.
         """
         self._record(
@@ -255,7 +256,7 @@ class Recorder:
             {
                 "status": str(FlowStatus.RUNNING),
                 "not_counted": {
-                    **({} if first is None else {"first_batch": first}),
+                    "first_batch": first,
                     "last_batch": last,
                     "rows_are_counted": rows_are_counted,
                 },

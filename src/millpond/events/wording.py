@@ -70,17 +70,13 @@ def flow_message(
     return _sentence(f"Flow {flow} {_FLOW[status]}", reason)
 
 
-def not_counted_message(flow: str, *, first: int | None, last: int, rows_are_counted: bool) -> str:
+def not_counted_message(flow: str, *, first: int, last: int, rows_are_counted: bool) -> str:
     """The sentence for batches whose counts are not whole.
 
-    >>> not_counted_message("orders", first=None, last=9, rows_are_counted=False)
-    'Spark did not tell what batches up to 9 of flow orders did: not all of their rows are counted.'
+    >>> not_counted_message("orders", first=3, last=9, rows_are_counted=False)
+    'Spark did not tell what batches 3 to 9 of flow orders did: not all of their rows are counted.'
     """
-    batches = f"batches {first} to {last}"
-    if first is None:
-        batches = f"batches up to {last}"
-    elif first == last:
-        batches = f"batch {last}"
+    batches = f"batch {last}" if first == last else f"batches {first} to {last}"
     if rows_are_counted:
         return (
             f"Of {batches} of flow {flow} Spark told only the rows written: rows that expectations "

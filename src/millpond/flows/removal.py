@@ -6,7 +6,7 @@ is left is taken out whole either way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from millpond.delta import (
     AddFile,
     Transaction,
     duckdb_type,
-    literal,
     live_rows_sql,
     quote,
     write_data_files,
@@ -45,6 +44,7 @@ class Removal:
 def remove_rows(
     connection: DuckDBPyConnection,
     transaction: Transaction,
+    files: Sequence[AddFile],
     *,
     dead: str,
     store: Store,
@@ -55,24 +55,32 @@ def remove_rows(
     Args:
         connection: Where `dead` is.
         transaction: The change; it must not touch these files otherwise.
-        dead: A DuckDB table of live rows, each once, by `file` and `row`.
+        files: Files of its snapshot.
+        dead: A DuckDB table of live rows, each once: `file` is the number of its file in `files`,
+            `row` that of the row in the file.
         store: Makes new files durable.
         hidden_columns: Columns beside the table's own that rewritten rows keep.
     """
-    files = transaction.snapshot.files
     counts = connection.execute(f"SELECT file, count(*) FROM {dead} GROUP BY file").fetchall()
-    partly: list[AddFile] = []
-    for path, count in counts:
-        transaction.remove(files[path])
-        if files[path].num_rows != count:
-            partly.append(files[path])
+    partly: list[int] = []
+    for number, count in counts:
+        transaction.remove(files[number])
+        if files[number].num_rows != count:
+            partly.append(number)
     rows = sum(count for _, count in counts)
     snapshot = transaction.snapshot
-    marked = [file for file in partly if snapshot.takes_deletion_vector(file)]
-    rewritten = [file for file in partly if not snapshot.takes_deletion_vector(file)]
+    marked = [number for number in partly if snapshot.takes_deletion_vector(files[number])]
+    rewritten = {
+        number: files[number]
+        for number in partly
+        if not snapshot.takes_deletion_vector(files[number])
+    }
     written = 0
     if marked:
-        written += _mark(connection, transaction, marked, dead=dead, store=store)
+        positions = _positions(connection, f"SELECT file, row FROM {dead}")
+        written += _mark(
+            transaction, {files[number].path: positions[number] for number in marked}, store=store
+        )
     if rewritten:
         written += _rewrite(
             connection,
@@ -85,48 +93,38 @@ def remove_rows(
     return Removal(rows=rows, bytes_written=written)
 
 
-def _mark(
-    connection: DuckDBPyConnection,
-    transaction: Transaction,
-    files: Sequence[AddFile],
-    *,
-    dead: str,
-    store: Store,
-) -> int:
-    """Add the files again, their dead rows marked in deletion vectors."""
-    positions = _positions(connection, f"SELECT file, row FROM {dead}")
-    marked = write_deletion_vectors(
-        transaction.snapshot, {file.path: positions[file.path] for file in files}, store=store
-    )
+def _mark(transaction: Transaction, positions: Mapping[str, BitMap64], *, store: Store) -> int:
+    """Add files again, their dead rows marked in deletion vectors."""
+    marked = write_deletion_vectors(transaction.snapshot, positions, store=store)
     for file in marked.values():
         transaction.add(file)
     return sum(file.deletion_vector.size_bytes for file in marked.values() if file.deletion_vector)
 
 
-def _positions(connection: DuckDBPyConnection, rows: str) -> dict[str, BitMap64]:
+def _positions(connection: DuckDBPyConnection, rows: str) -> dict[int, BitMap64]:
     """The row numbers of each file, taken in bit by bit: a key may have any number of rows."""
+    import numpy as np
     from pyroaring import BitMap64
 
-    positions: dict[str, BitMap64] = {}
+    positions: dict[int, BitMap64] = {}
     for batch in connection.sql(rows).to_arrow_reader(ROWS_AT_ONCE):
-        files = batch.column("file").dictionary_encode()
-        codes, numbers = files.indices.to_numpy(), batch.column("row").to_numpy()
-        for code, path in enumerate(files.dictionary.to_pylist()):
-            found = BitMap64(numbers[codes == code].astype("uint64"))
-            positions[path] = positions.get(path, BitMap64()) | found
+        files, numbers = (batch.column(name).to_numpy() for name in ("file", "row"))
+        for file in np.unique(files):
+            found = BitMap64(numbers[files == file].astype("uint64"))
+            positions[file] = positions.get(file, BitMap64()) | found
     return positions
 
 
 def _rewrite(
     connection: DuckDBPyConnection,
     transaction: Transaction,
-    files: Sequence[AddFile],
+    files: Mapping[int, AddFile],
     *,
     dead: str,
     store: Store,
     hidden_columns: Sequence[StructField],
 ) -> int:
-    """Add files with the rows that are left of the given ones.
+    """Add files with the rows that are left of the given ones, by their numbers in `dead`.
 
     One by one, so that rows that lie together stay together, and files can still be skipped.
     """
@@ -139,7 +137,7 @@ def _rewrite(
         for field in fields
     )
     size_bytes = 0
-    for file in files:
+    for number, file in files.items():
         live = live_rows_sql(
             connection,
             snapshot,
@@ -151,7 +149,7 @@ def _rewrite(
         rewritten = write_data_files(
             connection,
             f"SELECT {selected} FROM ({live}) AS l ANTI JOIN "
-            f"(SELECT row FROM {dead} WHERE file = {literal(file.path)}) AS d "
+            f"(SELECT row FROM {dead} WHERE file = {number}) AS d "
             f"ON l.{quote(ROW_COLUMN)} = d.row",
             snapshot=snapshot,
             store=store,

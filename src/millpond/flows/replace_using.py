@@ -24,13 +24,14 @@ one of the batch's keys. Everything goes into one commit, with the batch's numbe
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millpond.delta import (
     FILE_COLUMN,
     ROW_COLUMN,
+    AddFile,
     ColumnRange,
     Snapshot,
     Transaction,
@@ -257,9 +258,9 @@ def _apply(
     has_snapshots = bool(snapshots.read_us or snapshots.anew)
     if has_snapshots:
         _add_snapshots(connection, snapshots, comparison)
-    _find_stored(connection, snapshot, comparison, heads, context)
+    files = _find_stored(connection, snapshot, comparison, heads, context)
     if comparison.is_sequence_hidden:
-        _fill_in_sequences(connection, snapshot, comparison, batch, context)
+        _fill_in_sequences(connection, snapshot, comparison, batch, context, files=files)
     _judge(connection, has_snapshots=has_snapshots, later_wins=snapshots.later_wins)
     added = write_data_files(
         connection,
@@ -275,6 +276,7 @@ def _apply(
     removal = remove_rows(
         connection,
         transaction,
+        files,
         dead="dead",
         store=context.store,
         hidden_columns=comparison.hidden_columns,
@@ -362,12 +364,17 @@ def _find_stored(
     comparison: Comparison,
     heads: Heads,
     context: BatchContext,
-) -> None:
-    """Make `stored`: where the target's rows of these keys lie, each with its sequence."""
+) -> list[AddFile]:
+    """Make `stored`: where the target's rows of these keys lie, each with its sequence.
+
+    Returns:
+        The files that it has the numbers of.
+    """
+    files = files_overlapping(snapshot, _ranges(connection, comparison, heads))
     live = live_rows_sql(
         connection,
         snapshot,
-        files_overlapping(snapshot, _ranges(connection, comparison, heads)),
+        files,
         columns=comparison.columns,
         positions=True,
         store=context.store,
@@ -378,6 +385,7 @@ def _find_stored(
         f"{comparison.rank_of('s')} AS rank FROM ({live}) AS s "
         f"JOIN heads AS h ON {comparison.has_key_of('s', 'h', heads)}"
     )
+    return files
 
 
 def _ranges(
@@ -399,27 +407,30 @@ def _fill_in_sequences(
     comparison: Comparison,
     batch: StagedBatch,
     context: BatchContext,
+    *,
+    files: Sequence[AddFile],
 ) -> None:
     """Compute the sequence of stored rows that carry none, because another program wrote them."""
-    paths = [
+    numbers = [
         row[0]
         for row in connection.execute(
             "SELECT DISTINCT file FROM stored WHERE rank IS NULL"
         ).fetchall()
     ]
-    if not paths:
+    if not numbers:
         return
     if context.recompute_sequence is None:
         raise ReplaceUsingSequenceUnknownError.from_flow(
-            context.flow, target=str(context.target), files=len(paths)
+            context.flow, target=str(context.target), files=len(numbers)
         )
-    files = [snapshot.files[path] for path in paths]
-    live = live_rows_sql(connection, snapshot, files, positions=True, store=context.store)
+    chosen = [files[number] for number in numbers]
+    live = live_rows_sql(connection, snapshot, chosen, positions=True, store=context.store)
     unsequenced = batch.files[0].with_name(f"unsequenced-{uuid.uuid4().hex}.parquet")
     file, row, position = (quote(c) for c in (FILE_COLUMN, ROW_COLUMN, POSITION_COLUMN))
     connection.execute(
         f"COPY (SELECT l.* EXCLUDE ({file}, {row}), s.rowid AS {position} "
-        f"FROM ({live}) AS l JOIN stored AS s ON l.{file} = s.file AND l.{row} = s.row "
+        f"FROM ({live}) AS l JOIN stored AS s "
+        f"ON ({numbers})[l.{file} + 1] = s.file AND l.{row} = s.row "
         f"WHERE s.rank IS NULL) TO {literal(str(unsequenced))} (FORMAT parquet)"
     )
     recomputed = context.recompute_sequence(unsequenced)

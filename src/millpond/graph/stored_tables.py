@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlparse
@@ -83,17 +84,21 @@ class FolderTable:
     def place(self) -> str:
         return str(self.path)
 
+    @cached_property
+    def _table(self) -> Table:
+        return Table(self.path)
+
     def exists(self) -> bool:
-        return Table(self.path).exists()
+        return self._table.exists()
 
     def is_same(self, other: StoredTable) -> bool:
         return isinstance(other, FolderTable) and self.path.resolve() == other.path.resolve()
 
     def columns(self) -> StructType:
-        return Table(self.path).snapshot().metadata.schema
+        return self._table.snapshot().metadata.schema
 
     def id(self) -> str:
-        return Table(self.path).snapshot().metadata.id
+        return self._table.snapshot().metadata.id
 
     def check(self, metadata: Metadata) -> None:
         check_definition(self.path, metadata)
@@ -110,6 +115,8 @@ class FolderTables:
     layout: Layout
     root: Path
     configuration: Mapping[str, str]
+    # What was read of a table's log need not be read again.
+    _known: dict[Path, FolderTable] = field(default_factory=dict, compare=False, repr=False)
 
     def of(self, dataset: Dataset) -> FolderTable:
         return self.at(dataset.path) if dataset.path else self._table(dataset.name)
@@ -127,21 +134,24 @@ class FolderTables:
             where=read.location,
         )
         if sample is not None:
-            return FolderTable(sample)
+            return self._in(sample)
         stored = self._table(name)
         return stored if stored.exists() else None
 
     def event_log(self) -> FolderTable | None:
-        log = FolderTable(self.layout.events)
+        log = self._in(self.layout.events)
         return log if log.exists() else None
 
     def at(self, path: str) -> FolderTable:
         location = urlparse(path)
         folder = Path(unquote(location.path)) if location.scheme == "file" else Path(path)
-        return FolderTable(folder if folder.is_absolute() else self.root / folder)
+        return self._in(folder if folder.is_absolute() else self.root / folder)
 
     def _table(self, name: TableName) -> FolderTable:
-        return FolderTable(self.layout.table(name))
+        return self._in(self.layout.table(name))
+
+    def _in(self, folder: Path) -> FolderTable:
+        return self._known.setdefault(folder, FolderTable(folder))
 
 
 def folder_of(table: StoredTable | None) -> Path:

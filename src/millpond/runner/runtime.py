@@ -44,12 +44,13 @@ class UncountedBatches:
     """Batches whose rows are in the table, and of which no event tells all that it should.
 
     Attributes:
-        first: Their first number; `None` where it is not known.
+        first: Their first number.
+        last: Their last.
         rows_are_counted: Whether the rows that they wrote are counted; those that expectations
             dropped, and how many met them, are not.
     """
 
-    first: int | None
+    first: int
     last: int
     rows_are_counted: bool
 

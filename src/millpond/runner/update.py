@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from millpond.definitions import FlowKind
+from millpond.delta import was_interrupted
 from millpond.errors import MillpondError
 from millpond.errors.events import EventLogWriteError
 from millpond.errors.graph import TableNotFoundError
@@ -118,7 +119,7 @@ def run_update(
                     refresh=refresh, full_refresh=full_refresh, full_refresh_all=full_refresh_all
                 )
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
+            if isinstance(error, KeyboardInterrupt) or was_interrupted(error):
                 cause = "It was stopped by a signal."
                 recorder.update_progress(UpdateState.CANCELED, cancellation_cause=cause)
             else:

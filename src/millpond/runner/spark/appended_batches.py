@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 
 from millpond.definitions import Expectation, ExpectationAction
 from millpond.flows import BatchResult, ExpectationCount
 from millpond.runner.runtime import UncountedBatches
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
-from millpond.runner.spark.progress import REMEMBERED, QueryProgress
+from millpond.runner.spark.progress import REMEMBERED, QueryProgress, Trigger
 
 
 class AppendedBatches:
@@ -16,9 +17,10 @@ class AppendedBatches:
 
     A query tells of its latest triggers only. A client that does not ask for a while, as one that
     was stopped by a signal or whose machine slept, misses the ones before. What they wrote stands
-    in the table's history. Their numbers have no gaps, so what is missed is seen.
+    in the commits of this update.
 
     Args:
+        history: Begun before the query is first started.
         warn: Told of batches that can't be counted whole.
     """
 
@@ -36,41 +38,41 @@ class AppendedBatches:
     def new(self, progress: QueryProgress) -> Iterator[CommittedBatch]:
         """What they did since this was last asked, oldest first."""
         triggers = progress.remembered()
-        if triggers:
-            yield from self._before(triggers[0].number, may_lack_some=len(triggers) >= REMEMBERED)
+        if triggers and self._may_lack_some(triggers):
+            yield from self._committed(before=triggers[0].number)
         for trigger in triggers:
-            if trigger.is_batch and (self._seen is None or trigger.number > self._seen):
+            if trigger.is_batch and self._is_new(trigger.number):
                 self._seen = trigger.number
                 if trigger.result is not None:
                     yield CommittedBatch(trigger.number, trigger.result)
 
-    def _before(self, oldest: int, *, may_lack_some: bool) -> Iterator[CommittedBatch]:
-        """What batches did that ended before the oldest one that the query tells of."""
-        if self._seen is not None:
-            forgotten = range(self._seen + 1, oldest)
-            if forgotten:
-                yield from self._forgotten(forgotten, self._history.of_sink(forgotten))
-        elif may_lack_some and oldest > 0:
-            # Which one was the first of this update, nothing tells.
-            self._warn(UncountedBatches(None, oldest - 1, rows_are_counted=False))
-
     def last(self, progress: QueryProgress) -> Iterator[CommittedBatch]:
         """Likewise of a query that did not end by itself, maybe when it had committed a batch."""
         yield from self.new(progress)
-        if self._seen is not None:
-            following = range(self._seen + 1, self._seen + 2)
-            rows = self._history.of_sink(following)
-            if rows:
-                yield from self._forgotten(following, rows)
+        yield from self._committed()
 
-    def _forgotten(self, numbers: range, rows: Mapping[int, int]) -> Iterator[CommittedBatch]:
+    def _may_lack_some(self, triggers: Sequence[Trigger]) -> bool:
+        """Whether batches of this update may have ended before the oldest that is told of."""
+        if self._seen is None:
+            return len(triggers) >= REMEMBERED
+        return self._seen + 1 < triggers[0].number
+
+    def _is_new(self, number: int) -> bool:
+        return self._seen is None or number > self._seen
+
+    def _committed(self, *, before: float = math.inf) -> Iterator[CommittedBatch]:
         """What batches did of which the query does not tell, but commits tell the rows written."""
-        self._seen = numbers[-1]
-        rows_are_counted = len(rows) == len(numbers)
+        written = self._history.of_sink()
+        rows = {n: written[n] for n in sorted(written) if self._is_new(n) and n < before}
+        if not rows:
+            return
+        counted = {number: count for number, count in rows.items() if count is not None}
+        self._seen = max(rows)
+        rows_are_counted = len(counted) == len(rows)
         if not rows_are_counted or self._counts_rows():
-            self._warn(UncountedBatches(numbers[0], numbers[-1], rows_are_counted))
-        for number in sorted(rows):
-            yield CommittedBatch(number, self._result(rows[number]))
+            self._warn(UncountedBatches(min(rows), max(rows), rows_are_counted))
+        for number, count in counted.items():
+            yield CommittedBatch(number, self._result(count))
 
     def _counts_rows(self) -> bool:
         """Whether an expectation counts, or drops, rows of a batch that is committed."""

@@ -247,6 +247,7 @@ class FlowRun:
     def _append(self, frame: DataFrame) -> Iterator[BatchOutcome]:
         """Append by Spark's own sink, which knows the batches that the table holds."""
         table = self._ready.table
+        self._history.begin()
         expectations = self._task.dataset.dataset.expectations
         warn = functools.partial(self._update.warn_of_batches, self._task)
         batches = AppendedBatches(self._history, expectations, warn)

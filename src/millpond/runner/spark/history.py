@@ -48,16 +48,11 @@ class BatchHistory:
             if told.get("appId") == self._app_id and "batchId" in told:
                 yield CommittedBatch(told["batchId"], _result(commit, told))
 
-    def of_sink(self, numbers: range) -> dict[int, int]:
-        """How many rows Spark's own sink wrote in batches of these numbers, where commits tell."""
-        limit = _COMMITS
-        while True:
-            rows = self._engine.rows(f"DESCRIBE HISTORY {self._table.sql} LIMIT {limit}")
-            found = dict(_written(row) for row in rows if self._is_of_sink(row))
-            if len(rows) < limit or any(number <= numbers.start for number in found):
-                told = ((number, found.get(number)) for number in numbers)
-                return {number: count for number, count in told if count is not None}
-            limit *= 8
+    def of_sink(self) -> dict[int, int | None]:
+        """How many rows Spark's own sink wrote since `begin`, by batch, where commits tell."""
+        return dict(
+            _written(row) for row in self._commits_after(self._seen) if self._is_of_sink(row)
+        )
 
     def _is_of_sink(self, commit: Mapping[str, Any]) -> bool:
         is_ours = _told(commit["userMetadata"]).get("appId") == self._app_id
