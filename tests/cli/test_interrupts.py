@@ -120,12 +120,22 @@ def test_a_signal_amid_a_query_of_duckdb_stops_the_program_and_is_no_bug(tmp_pat
     assert (ended.returncode, ended.stderr) == (128 + signal.SIGINT, "stopped\n")
 
 
-def test_a_signal_amid_an_import_waits_until_no_lock_of_a_module_is_held():
+@pytest.mark.parametrize(
+    "code",
+    ["found = sys._getframe()", "class ExtensionFileLoader:\n  def load(self): return called()"],
+)
+def test_a_signal_amid_an_import_waits_where_it_would_leave_something_broken(code):
+    names = {"sys": sys, "called": sys._getframe, "found": None}
+    exec(compile(code, "<frozen importlib._bootstrap>", "exec"), names)  # noqa: S102 - as Python's
+    if names["found"] is None:
+        names["called"] = within_library
+        names["found"] = names["ExtensionFileLoader"]().load()
     signals = StopSignals()
-    importing = compile("frame = sys._getframe()", "<frozen importlib._bootstrap>", "exec")
-    names = {"sys": sys}
-    exec(importing, names)  # noqa: S102 - a frame as that of Python's own importing
-    signals.handle(signal.SIGINT, names["frame"])
+    signals.handle(signal.SIGINT, names["found"])
     assert signals.received == signal.SIGINT
     with pytest.raises(Stopped):
         signals.nudged(signal.SIGURG, sys._getframe())
+
+
+def within_library():
+    return sys._getframe()

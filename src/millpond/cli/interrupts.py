@@ -21,7 +21,8 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NUDGE = signal.SIGURG
 NUDGE_EVERY_S = 0.05
 PATIENCE_S = 2.0
-_IMPORTING = "<frozen importlib"
+_IMPORTLIB = "<frozen importlib"
+_IN_C = "ExtensionFileLoader."
 SHOW_CURSOR = b"\x1b[?25h\n"
 
 
@@ -64,14 +65,29 @@ class StopSignals:
             self._stop(self.received, frame)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code.co_filename.startswith(_IMPORTING):
-            return  # Where a lock of a module may be held for ever; the next nudge stops it.
+        if _is_importing(frame):
+            return  # The next nudge stops it.
         stopped = Stopped(number)
         self._raised = weakref.ref(stopped)
         try:
             raise stopped
         finally:
             del stopped  # Its traceback holds this frame: each would keep the other alive.
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether an exception would leave a module locked for ever, or half a library in C.
+
+    Some of those end the process where Python code that they begin with fails.
+    """
+    if frame is not None and frame.f_code.co_filename.startswith(_IMPORTLIB):
+        return True
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(_IMPORTLIB) and code.co_qualname.startswith(_IN_C):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _unless_stopped(hook: Callable[[Any], None], lost: Any) -> None:

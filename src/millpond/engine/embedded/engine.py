@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,25 +189,33 @@ def _import_connect() -> None:
 
 
 def _started_beside(work: Callable[[], None]) -> Server:
-    """Start a server in a thread while `work` is done here."""
-    started: list[Server] = []
-    failed: list[BaseException] = []
+    """Start a server in a thread while `work` is done here.
+
+    What ends the work does not wait for the server: Ctrl-C stops Sail as well, which may then never
+    answer who starts it.
+    """
+    starting: Future[Server] = Future()
 
     def start() -> None:
         try:
-            started.append(Server())
+            server = Server()
         except BaseException as error:  # noqa: BLE001 - raised again below
-            failed.append(error)
+            if starting.set_running_or_notify_cancel():
+                starting.set_exception(error)
+            return
+        if starting.set_running_or_notify_cancel():
+            starting.set_result(server)
+        else:
+            server.stop()
 
-    thread = threading.Thread(target=start, name="millpond-sail-start")
-    thread.start()
+    threading.Thread(target=start, name="millpond-sail-start", daemon=True).start()
     try:
         work()
-    finally:
-        thread.join()
-    if failed:
-        raise failed[0]
-    return started[0]
+        return starting.result()
+    except BaseException:
+        if not starting.cancel() and starting.exception() is None:
+            starting.result().stop()
+        raise
 
 
 def _rows_handed_on(plan: ConnectPlan, binder: Binder) -> StagedBatch | None:
