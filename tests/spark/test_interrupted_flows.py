@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.errors import PySparkException
 
 from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.spark import SparkQueryStoppedError
@@ -17,6 +18,7 @@ from millpond.profiling import Profile
 from millpond.runner import run_update
 from millpond.runner.schedule import FlowStoppedError
 from millpond.runner.spark import flow_run
+from millpond.runner.spark.interrupted import ATTEMPTS, despite_interrupts
 from millpond.runner.spark.progress import QueryProgress
 from tests.pipeline_folder import PipelineFolder
 from tests.spark.server import SparkServer
@@ -31,6 +33,8 @@ CREATE OR REFRESH STREAMING TABLE prices
 FLOW REPLACE USING (supplier) SEQUENCE BY sent BY NAME SELECT * FROM STREAM(lists);
 """
 ROWS = 6
+# Longer than any test.
+ENDLESS = "SELECT count(*) FROM range(100000000000000) WHERE hash(id) = hash(id + 1)"
 
 
 def test_batches_before_one_that_fails_are_counted(
@@ -124,3 +128,48 @@ def test_an_append_flow_goes_on_after_others_changed_the_properties_of_its_table
         ended.set()
         changing.join()
     assert len(folder.rows("copies")) == ROWS
+
+
+@pytest.mark.parametrize("cancelled", [1, 2, 3])
+def test_what_a_stop_cancels_is_asked_again_as_often_as_a_stop_may(
+    spark_server: SparkServer, cancelled: int
+) -> None:
+    asked: list[str] = []
+    with closing(engine_at(spark_server.url)) as engine:
+        client = engine.session_of().client
+
+        def ask() -> None:
+            asked.append(ENDLESS if len(asked) < cancelled else "SELECT 1")
+            engine.rows(asked[-1])
+
+        def interrupt() -> None:
+            """Cancel each endless statement, once it runs."""
+            for _ in range(cancelled):
+                while not client.interrupt_all():
+                    time.sleep(0.05)
+
+        interrupting = threading.Thread(target=interrupt)
+        interrupting.start()
+        try:
+            if cancelled < ATTEMPTS:
+                despite_interrupts(ask)
+                assert asked == [ENDLESS] * cancelled + ["SELECT 1"]
+            else:
+                with pytest.raises(PySparkException, match="OPERATION_CANCELED"):
+                    despite_interrupts(ask)
+                assert len(asked) == ATTEMPTS
+        finally:
+            interrupting.join()
+
+
+def test_what_fails_otherwise_is_not_asked_again(spark_server: SparkServer) -> None:
+    asked: list[str] = []
+    with closing(engine_at(spark_server.url)) as engine:
+
+        def ask() -> None:
+            asked.append("SELECT nowhere")
+            engine.rows(asked[-1])
+
+        with pytest.raises(PySparkException, match="nowhere"):
+            despite_interrupts(ask)
+    assert len(asked) == 1

@@ -33,6 +33,7 @@ from millpond.runner.spark.conflicts import retried
 from millpond.runner.spark.failures import WORKER_LATE, explained
 from millpond.runner.spark.history import BatchHistory, CommittedBatch
 from millpond.runner.spark.inputs import ServerInputs
+from millpond.runner.spark.interrupted import as_far_as_known, despite_interrupts
 from millpond.runner.spark.places import Places
 from millpond.runner.spark.progress import TELLING, QueryProgress
 from millpond.runner.spark.relations import counted_and_kept, with_checks
@@ -208,7 +209,7 @@ class FlowRun:
             yield
         except BaseException as error:
             try:
-                _despite_interrupts(lambda: table.restore(before))
+                despite_interrupts(lambda: table.restore(before))
             except (PySparkException, MillpondError) as failed:
                 raise TableLeftEmptyError.from_view(
                     str(self._task.dataset.name),
@@ -323,13 +324,13 @@ class FlowRun:
                 )
         except StreamingQueryException:
             ended = True
-            yield from _outcomes(_as_far_as_known(started.last_batches))
+            yield from _outcomes(as_far_as_known(started.last_batches))
             raise
         except (PySparkException, FlowStoppedError):
             # A stop interrupts what waits for the server.
             ended = True
             if self._stop(query):
-                yield from _outcomes(_as_far_as_known(started.last_batches))
+                yield from _outcomes(as_far_as_known(started.last_batches))
             raise
         finally:
             if not ended:
@@ -344,7 +345,7 @@ class FlowRun:
 
         query._session.client.set_retry_policies([])  # noqa: SLF001 - there is no public way
         with suppress(PySparkException):
-            _despite_interrupts(query.stop)
+            despite_interrupts(query.stop)
             return True
         return False
 
@@ -427,33 +428,6 @@ class _Started:
     progress: QueryProgress
     new_batches: Callable[[], Iterable[CommittedBatch]]
     last_batches: Callable[[], Iterable[CommittedBatch]]
-
-
-def _as_far_as_known(batches: Callable[[], Iterable[CommittedBatch]]) -> list[CommittedBatch]:
-    """What an update ended for matters more than what is not known of its batches."""
-    from pyspark.errors import PySparkException
-
-    known: list[CommittedBatch] = []
-    with suppress(PySparkException, MillpondError):
-        _despite_interrupts(lambda: known.extend(batches()))
-    return known
-
-
-def _despite_interrupts(ask: Callable[[], object]) -> None:
-    """Ask the server again as often as the stop of an update may have cancelled it.
-
-    That cancels what is asked just then, once in each session; two are asked here.
-    """
-    from pyspark.errors import PySparkException
-
-    for attempts_left in reversed(range(3)):
-        try:
-            ask()
-        except PySparkException as error:
-            if not attempts_left or "[OPERATION_CANCELED]" not in str(error):
-                raise
-        else:
-            return
 
 
 def _outcomes(batches: Iterable[CommittedBatch]) -> Iterator[BatchOutcome]:
