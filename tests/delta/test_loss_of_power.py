@@ -62,7 +62,7 @@ def test_a_batch_is_planned_over_commits_that_are_durable(durability, table, see
         append(
             Table(table.path, LocalStore(DyingAfterCommit(durability))), "SELECT 1 AS k, 'a' AS v"
         )
-    source = DeltaSource(table.path, store=LocalStore(FaultyDisk(durability)))
+    source = DeltaSource(Table(table.path, LocalStore(FaultyDisk(durability))))
     assert source.latest_offset()["version"] == 2
     durability.lose_power(random.Random(seed))
     assert Table(table.path).snapshot().version == 1

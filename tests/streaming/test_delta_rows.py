@@ -61,7 +61,7 @@ def delete_rows(path, positions, *, add_select=None):
 
 
 def whole_input(path, folder, **options):
-    source = DeltaSource(path, options)
+    source = DeltaSource(Table(path), options)
     end = source.latest_offset()
     return source.input(source.first_offset(end), end, folder=folder)
 

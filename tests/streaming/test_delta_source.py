@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from millpond.delta import Table
 from millpond.engine.protocol import EmptyInput, ParquetInput
 from millpond.errors.delta import (
     CommitsExpiredError,
@@ -112,7 +113,7 @@ def test_batches_are_bounded_by_bytes_and_always_hold_one_file(stream, table):
 
 def test_plain_files_are_read_where_they_lie(table, tmp_path):
     append(table, range(3))
-    source = DeltaSource(table)
+    source = DeltaSource(Table(table))
     end = source.latest_offset()
     given = source.input(source.first_offset(end), end, folder=tmp_path / "staging")
     assert isinstance(given, ParquetInput)
@@ -122,7 +123,7 @@ def test_plain_files_are_read_where_they_lie(table, tmp_path):
 
 def test_an_empty_range_has_the_columns_and_no_rows(table, tmp_path):
     append(table, range(3))
-    source = DeltaSource(table)
+    source = DeltaSource(Table(table))
     end = source.latest_offset()
     given = source.input(end, end, folder=tmp_path / "staging")
     assert isinstance(given, EmptyInput)
@@ -388,7 +389,7 @@ def test_an_older_copy_of_the_table_stops_the_stream(stream, table, tmp_path):
 def test_reading_the_same_range_again_gives_the_same_rows(table, tmp_path):
     for number in range(6):
         append(table, [number])
-    first = DeltaSource(table, {"maxFilesPerTrigger": "4"})
+    first = DeltaSource(Table(table), {"maxFilesPerTrigger": "4"})
     end = first.latest_offset()
     start = first.first_offset(end)
     stop = first.next_offset(start, end)
@@ -396,7 +397,7 @@ def test_reading_the_same_range_again_gives_the_same_rows(table, tmp_path):
     before = read_rows(first.input(start, stop, folder=tmp_path))
     append(table, [6])
     DeltaTable(table).optimize.compact()
-    later = DeltaSource(table)
+    later = DeltaSource(Table(table))
     later.latest_offset()
     assert read_rows(later.input(start, stop, folder=tmp_path)) == before
     assert later.size(start, stop).files == 4

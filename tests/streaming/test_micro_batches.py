@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from millpond.delta import Table
 from millpond.errors.streaming import (
     CheckpointAheadOfTableError,
     CheckpointBehindTableError,
@@ -354,6 +355,8 @@ def test_a_stream_that_is_given_up_midway_goes_on_later(stream, table):
 
 def test_sources_tell_their_flow_in_messages(table):
     append(table, [0])
-    source = DeltaSource(table, {"startingVersion": "7"}, name="main.shop.source", flow="to_silver")
+    source = DeltaSource(
+        Table(table), {"startingVersion": "7"}, name="main.shop.source", flow="to_silver"
+    )
     with pytest.raises(LookupError, match=r"main\.shop\.source \(a stream of flow to_silver\)"):
         source.first_offset(source.latest_offset())

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
+from millpond.delta import Table
 from millpond.engine.protocol import EmptyInput, ParquetInput
 from millpond.storage import LocalStore
 from millpond.streaming import Checkpoint, DeltaSource, run_batches
@@ -71,7 +72,7 @@ class Stream:
 
     def sources(self, options):
         return {
-            name: DeltaSource(path, options, store=self.store, name=name)
+            name: DeltaSource(Table(path, self.store), options, name=name)
             for name, path in self.tables.items()
         }
 

@@ -22,7 +22,7 @@ from millpond.graph.stored_tables import (
     FolderTables,
     StoredTable,
     StoredTables,
-    folder_of,
+    delta_table,
 )
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "StoredTable",
     "StoredTables",
     "StreamRead",
-    "folder_of",
+    "delta_table",
     "resolve",
     "stream_key",
 ]

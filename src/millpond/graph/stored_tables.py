@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlparse
@@ -15,7 +14,7 @@ from millpond.delta import Metadata, Table, check_definition
 from millpond.engine.protocol import TableRead
 from millpond.errors import MillpondError
 from millpond.names import TableName
-from millpond.storage import Layout
+from millpond.storage import Layout, Store
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -78,44 +77,46 @@ class StoredTables(Protocol):
 class FolderTable:
     """A table in a folder of this machine."""
 
-    path: Path
+    table: Table
 
     @property
     def place(self) -> str:
-        return str(self.path)
-
-    @cached_property
-    def _table(self) -> Table:
-        return Table(self.path)
+        return str(self.table.path)
 
     def exists(self) -> bool:
-        return self._table.exists()
+        return self.table.exists()
 
     def is_same(self, other: StoredTable) -> bool:
-        return isinstance(other, FolderTable) and self.path.resolve() == other.path.resolve()
+        return (
+            isinstance(other, FolderTable)
+            and self.table.path.resolve() == other.table.path.resolve()
+        )
 
     def columns(self) -> StructType:
-        return self._table.snapshot().metadata.schema
+        return self.table.snapshot().metadata.schema
 
     def id(self) -> str:
-        return self._table.snapshot().metadata.id
+        return self.table.snapshot().metadata.id
 
     def check(self, metadata: Metadata) -> None:
-        check_definition(self.path, metadata)
+        check_definition(self.table.path, metadata)
 
 
 @dataclass(frozen=True)
 class FolderTables:
     """Tables in the storage folder of a pipeline, samples, and those in any other folder.
 
+    Each is the same object whoever asks, so that its log is read once.
+
     Attributes:
+        store: Through which tables are read and written.
         root: What relative paths start from.
     """
 
     layout: Layout
+    store: Store
     root: Path
     configuration: Mapping[str, str]
-    # What was read of a table's log need not be read again.
     _known: dict[Path, FolderTable] = field(default_factory=dict, compare=False, repr=False)
 
     def of(self, dataset: Dataset) -> FolderTable:
@@ -151,10 +152,10 @@ class FolderTables:
         return self._in(self.layout.table(name))
 
     def _in(self, folder: Path) -> FolderTable:
-        return self._known.setdefault(folder, FolderTable(folder))
+        return self._known.setdefault(folder, FolderTable(Table(folder, self.store)))
 
 
-def folder_of(table: StoredTable | None) -> Path:
-    """The folder of a table that is in one."""
+def delta_table(table: StoredTable | None) -> Table:
+    """The Delta table of one that is in a folder."""
     assert isinstance(table, FolderTable)
-    return table.path
+    return table.table

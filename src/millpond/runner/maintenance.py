@@ -10,7 +10,7 @@ from millpond.errors import MillpondError
 from millpond.errors.graph import UnknownDatasetError
 from millpond.errors.maintenance import MaintenanceElsewhereError
 from millpond.errors.runner import StorageNotWritableError
-from millpond.graph import EVENT_LOG_NAME, folder_of
+from millpond.graph import EVENT_LOG_NAME, delta_table
 from millpond.maintenance import Report, RowOrder, Upkeep
 from millpond.options import EMBEDDED
 from millpond.runner.project import LoadedProject, Project, load
@@ -85,7 +85,7 @@ def _chosen(
     for dataset in datasets:
         if tables and wanted.pop(dataset.key, None) is None:
             continue
-        table = Table(folder_of(dataset.table), project.store)
+        table = delta_table(dataset.table)
         if table.exists():
             checkpoints = checkpoints_of(dataset, table.snapshot().metadata.configuration)
             upkeep = upkeep_of(dataset, table, layout=project.layout, checkpoints=checkpoints)

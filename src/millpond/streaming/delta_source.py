@@ -12,7 +12,6 @@ from millpond.delta import Snapshot, Table
 from millpond.engine.protocol import Input
 from millpond.errors import MillpondError
 from millpond.errors.streaming import StreamSourceSchemaError, StreamStartNotFoundError
-from millpond.storage import Store
 from millpond.streaming.column_change import incompatible_change
 from millpond.streaming.delta_offset import DeltaOffset
 from millpond.streaming.delta_rows import rows_input
@@ -49,28 +48,26 @@ class DeltaSource:
 
     def __init__(
         self,
-        path: Path,
+        table: Table,
         options: Mapping[str, str] | None = None,
         *,
-        store: Store | None = None,
         name: str | None = None,
         flow: str | None = None,
     ) -> None:
         """Set up a stream; reads nothing yet.
 
         Args:
-            path: The table's folder.
+            table: The table.
             options: Reader options as the user gave them.
-            store: Through which the table's log is read.
             name: The table's name, for messages.
             flow: The flow that reads the stream, for messages.
 
         Raises:
             MillpondError: As for `DeltaReadOptions.parse`.
         """
-        self._table = Table(path, store)
+        self._table = table
         self._options = DeltaReadOptions.parse(options or {})
-        self._label = name or str(path)
+        self._label = name or str(table.path)
         if flow is not None:
             self._label += f" (a stream of flow {flow})"
         self._capture: _Captured | None = None

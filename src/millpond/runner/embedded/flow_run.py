@@ -18,7 +18,7 @@ from millpond.errors import MillpondError
 from millpond.errors.runner import FlowOutOfMemoryError, StorageNotWritableError
 from millpond.files import ListedFile
 from millpond.flows import NO_SNAPSHOTS, BatchContext, Snapshots
-from millpond.graph import Follower, LocalSource, ResolvedFlow, StreamRead, folder_of
+from millpond.graph import Follower, LocalSource, ResolvedFlow, StreamRead, delta_table
 from millpond.graph.new_columns_ahead import NewColumnsAhead
 from millpond.names import path_segment
 from millpond.options import PREFIX, stream_limits
@@ -129,9 +129,8 @@ class FlowRun:
             assert isinstance(stream.external, LocalSource)
             return stream.external.stream(follower)
         return DeltaSource(
-            folder_of(stream.table),
+            delta_table(stream.table),
             {**stream_limits(self.configuration), **stream.options},
-            store=self.store,
             name=stream.source,
             flow=flow.name,
         )
@@ -194,7 +193,6 @@ class FlowRun:
                         self.update.pipeline,
                         streams,
                         folder=folder / "tables",
-                        store=self.store,
                     ),
                     folder=folder / "rows",
                     expectations=task.dataset.dataset.expectations,

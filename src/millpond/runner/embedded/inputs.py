@@ -14,11 +14,10 @@ from millpond.graph import (
     PipelineSource,
     ResolvedFlow,
     StoredTable,
-    folder_of,
+    delta_table,
     stream_key,
 )
 from millpond.runner.runtime import ResolvedPipeline
-from millpond.storage import Store
 from millpond.streaming import rows_input
 
 _READER = "The query"
@@ -37,7 +36,6 @@ class FlowInputs:
     pipeline: ResolvedPipeline
     streams: Mapping[str, Input]
     folder: Path
-    store: Store
 
     def __call__(self, read: TableRead) -> Input:
         """Return what `read` gives in this batch. A table that is not a stream is read whole."""
@@ -58,7 +56,7 @@ class FlowInputs:
         else:
             table = source.table
         if not read.streaming:
-            return table_input(folder_of(table), read, folder=self.folder, store=self.store)
+            return table_input(delta_table(table), read, folder=self.folder)
         return self._stream(read, table)
 
     def _stream(self, read: TableRead, table: StoredTable | None) -> Input:
@@ -78,7 +76,6 @@ class UserQueryInputs:
 
     pipeline: ResolvedPipeline
     folder: Path
-    store: Store
 
     def __call__(self, read: TableRead) -> Input:
         """Return all that `read` names."""
@@ -90,35 +87,32 @@ class UserQueryInputs:
             return external.rows(folder=own, has_metadata=read.metadata)
         source = catalog.find(read, reader=_READER)
         if not isinstance(source, PipelineSource):
-            path = folder_of(source.table)
-            return table_input(path, read, folder=self.folder, store=self.store)
+            return table_input(delta_table(source.table), read, folder=self.folder)
         found = self.pipeline.graph.datasets.get(source.dataset.name.key)
         if found is not None and not found.dataset.kind.is_stored:
             return found.as_input()
-        path = folder_of(catalog.stored_table(source, read, reader=_READER))
-        return table_input(path, read, folder=self.folder, store=self.store)
+        stored = catalog.stored_table(source, read, reader=_READER)
+        return table_input(delta_table(stored), read, folder=self.folder)
 
 
-def table_input(path: Path, read: TableRead, *, folder: Path, store: Store) -> Input:
+def table_input(table: Table, read: TableRead, *, folder: Path) -> Input:
     """A whole table, as of the version that the read asks for, or the newest.
 
     A table whose log would lead the engine astray is read by its files instead.
 
     Args:
-        path: The table's folder.
+        table: The table.
         read: The read.
         folder: For files that have to be written for it.
-        store: For reading the table's log.
 
     Raises:
         DataFileMissingError: A file of it is gone.
         DataFileUnreadableError: A file of it is damaged.
     """
     asked = read.options.get("versionasof", "")
-    table = Table(path, store)
     snapshot = table.snapshot_at(int(asked)) if asked.isdecimal() else table.snapshot()
     if not snapshot.has_misleading_bounds:
         check_data_files(snapshot)
         return DeltaInput.of(snapshot)
     files = tuple(snapshot.files.values())
-    return rows_input(snapshot, [files], folder=folder / uuid.uuid4().hex, store=store)
+    return rows_input(snapshot, [files], folder=folder / uuid.uuid4().hex, store=table.store)

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from millpond.definitions import Dataset, DatasetKind
-from millpond.delta import Table
 from millpond.engine.embedded import EmbeddedEngine
 from millpond.errors import MillpondError
 from millpond.graph import (
@@ -15,7 +14,7 @@ from millpond.graph import (
     Graph,
     LocalSources,
     ResolvedDataset,
-    folder_of,
+    delta_table,
     properties,
 )
 from millpond.maintenance import Upkeep
@@ -52,7 +51,7 @@ class EmbeddedRuntime:
         self._ready: dict[Key, ReadyTable] = {}
         self._upkeep: dict[Key, Upkeep] = {}
         self._file_sources = FileSources()
-        self.tables = FolderTables(layout, root=spec.root, configuration=spec.configuration)
+        self.tables = FolderTables(layout, store, root=spec.root, configuration=spec.configuration)
         self.engine = engine or EmbeddedEngine(
             configuration=spec.configuration, catalog=spec.catalog, schema=spec.schema
         )
@@ -70,7 +69,7 @@ class EmbeddedRuntime:
         return properties.left_out(dataset)
 
     def set_up(self, dataset: ResolvedDataset, *, reset: bool) -> Mapping[str, str]:
-        ready = set_up(dataset, self._store, layout=self._layout, reset=reset)
+        ready = set_up(dataset, layout=self._layout, reset=reset)
         self._ready[dataset.key] = ready
         self._upkeep[dataset.key] = upkeep_of(
             dataset, ready.table, layout=self._layout, checkpoints=ready.checkpoints
@@ -114,17 +113,17 @@ class EmbeddedRuntime:
 
     def query(self, text: str, pipeline: ResolvedPipeline) -> pa.Table:
         with scratch_folder("query") as folder:
-            inputs = UserQueryInputs(pipeline, folder=folder, store=self._store)
+            inputs = UserQueryInputs(pipeline, folder=folder)
             return self.engine.query(
                 text, inputs, catalog=self._spec.catalog, schema=self._spec.schema
             )
 
     def state(self, dataset: ResolvedDataset) -> TableState:
-        path = folder_of(dataset.table)
-        if not Table(path).exists():
-            return TableState(None, None, str(path))
-        snapshot = Table(path).snapshot()
-        return TableState(snapshot.row_count, snapshot.version, str(path))
+        table = delta_table(dataset.table)
+        if not table.exists():
+            return TableState(None, None, str(table.path))
+        snapshot = table.snapshot()
+        return TableState(snapshot.row_count, snapshot.version, str(table.path))
 
     def close(self) -> None:
         self.engine.close()

@@ -15,7 +15,7 @@ from millpond.delta import Metadata, Snapshot, Table, Transaction
 from millpond.errors import MillpondError
 from millpond.errors.delta import CommitConflictError
 from millpond.errors.runner import StorageNotWritableError
-from millpond.graph import ResolvedDataset, ResolvedFlow, folder_of
+from millpond.graph import ResolvedDataset, ResolvedFlow, delta_table
 from millpond.graph.properties import kept
 from millpond.runner.begun_reset import has_begun_reset
 from millpond.runner.table_properties import (
@@ -61,13 +61,13 @@ class ReadyTable:
         return app_id(flow, self.checkpoints[flow])
 
 
-def set_up(dataset: ResolvedDataset, store: Store, *, layout: Layout, reset: bool) -> ReadyTable:
+def set_up(dataset: ResolvedDataset, *, layout: Layout, reset: bool) -> ReadyTable:
     """Create the dataset's table, or bring it to the definition, in at most one commit.
 
     Raises:
         MillpondError: The table, or what its flows keep, can't get there without a full refresh.
     """
-    table = Table(folder_of(dataset.table), store)
+    table = delta_table(dataset.table)
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
         try:
             anew = _new_view(dataset, table, reset=reset)
