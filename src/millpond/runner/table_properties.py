@@ -131,19 +131,25 @@ def is_still_a_view(dataset: ResolvedDataset, properties: Mapping[str, str]) -> 
 
 
 def is_partitioned_otherwise(dataset: ResolvedDataset, current: Sequence[str]) -> bool:
-    """Whether a materialized view has to be made anew for its partitioning.
+    """Whether a table would have to be made anew for its partitioning."""
+    wanted = partition_columns(dataset)
+    return [column.lower() for column in wanted] != [column.lower() for column in current]
+
+
+def check_partitioning(dataset: ResolvedDataset, current: Sequence[str]) -> None:
+    """Refuse another partitioning of a streaming table, whose rows stay.
 
     Raises:
-        TableSchemaChangedError: A streaming table would have to.
+        TableSchemaChangedError: It has another.
     """
-    wanted = partition_columns(dataset)
-    if [column.lower() for column in wanted] == [column.lower() for column in current]:
-        return False
-    if dataset.dataset.kind is DatasetKind.MATERIALIZED_VIEW:
-        return True
-    raise TableSchemaChangedError.from_partitioning(
-        str(dataset.name), before=tuple(current), now=wanted, where=dataset.dataset.location
-    )
+    is_streaming = dataset.dataset.kind is DatasetKind.STREAMING_TABLE
+    if is_streaming and is_partitioned_otherwise(dataset, current):
+        raise TableSchemaChangedError.from_partitioning(
+            str(dataset.name),
+            before=tuple(current),
+            now=partition_columns(dataset),
+            where=dataset.dataset.location,
+        )
 
 
 def widened(dataset: ResolvedDataset, current: StructType) -> StructType:

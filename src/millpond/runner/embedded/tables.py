@@ -26,6 +26,7 @@ from millpond.runner.table_properties import (
     check_drift,
     check_kind,
     check_owner,
+    check_partitioning,
     checkpoints_of,
     defined_properties,
     is_partitioned_otherwise,
@@ -157,8 +158,7 @@ def _evolve(dataset: ResolvedDataset, table: Table, layout: Layout) -> Metadata:
     properties = current.configuration
     check_owner(dataset, properties)
     check_kind(dataset, properties)
-    # For the error where it is: a view that is begins anew.
-    is_partitioned_otherwise(dataset, current.partition_columns)
+    check_partitioning(dataset, current.partition_columns)
     check_drift(dataset, properties)
     for flow in dataset.flows:
         _check_state(flow, transaction.snapshot, layout=layout, store=table.store)

@@ -39,6 +39,7 @@ from millpond.runner.table_properties import (
     check_drift,
     check_kind,
     check_owner,
+    check_partitioning,
     checkpoints_of,
     defined_properties,
     is_partitioned_otherwise,
@@ -159,6 +160,7 @@ class _Setup:
         if reset or has_begun_reset(detail.properties):
             return True
         check_kind(self.dataset, detail.properties)
+        check_partitioning(self.dataset, detail.partition_columns)
         otherwise = is_partitioned_otherwise(self.dataset, detail.partition_columns)
         return otherwise or self._needs_new_constraints()
 
