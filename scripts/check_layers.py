@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent / "src" / "millpond"
 
 # From the bottom up. A package may import from every line above its own, and from itself.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"profiling", "redaction"}),
+    frozenset({"interruptible", "profiling", "redaction"}),
     frozenset({"errors"}),
     frozenset({"names"}),
     frozenset({"definitions", "options", "storage"}),

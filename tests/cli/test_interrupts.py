@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import weakref
 
 import pytest
 
 from millpond.cli.interrupts import Stopped, StopSignals, stoppable
+from millpond.interruptible import register
 
 
 class Something:
@@ -41,6 +43,35 @@ def test_a_signal_is_not_lost_where_python_swallows_exceptions(where):
         time.sleep(5)
     assert stopped.value.args == (signal.SIGTERM,)
     assert signals.received == signal.SIGTERM
+
+
+class Waiting:
+    def __init__(self):
+        self.interrupted = threading.Event()
+        register(self)
+
+    def interrupt(self):
+        self.interrupted.set()
+
+
+def test_what_the_main_thread_waits_for_is_interrupted_and_nothing_that_it_opens_to_stop():
+    elsewhere = []
+    thread = threading.Thread(target=lambda: elsewhere.append(Waiting()))
+    thread.start()
+    thread.join()
+    waiting = Waiting()
+    with stoppable(StopSignals()):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        except Stopped:
+            later = Waiting()
+            # As long as libraries in C keep what was raised to themselves.
+            for _ in range(3):
+                assert waiting.interrupted.wait(5)
+                waiting.interrupted.clear()
+    assert not later.interrupted.is_set()
+    assert not elsewhere[0].interrupted.is_set()
 
 
 def test_ctrl_c_amid_the_imports_ends_the_program_without_a_traceback():
@@ -139,3 +170,20 @@ def test_a_signal_amid_an_import_waits_where_it_would_leave_something_broken(cod
 
 def within_library():
     return sys._getframe()
+
+
+def test_ctrl_c_changes_nothing_where_whoever_starts_the_program_ignores_it(tmp_path):
+    """As a shell script does with what it starts in the background."""
+    ignoring = "trap '' INT; exec \"$@\""
+    command = ["sh", "-c", ignoring, "sh", sys.executable, "-m", "millpond", "query", "SELECT 7"]
+    subprocess.run([*command[4:7], "init", "shop"], check=True, cwd=tmp_path)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path / "shop"
+    ) as started:
+        time.sleep(0.2)
+        while started.poll() is None:
+            started.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        out, errors = started.communicate()
+    assert (started.returncode, errors) == (0, "")
+    assert "7" in out.split()

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from contextlib import closing
+
+import pytest
 
 from millpond.engine.embedded import EmbeddedEngine
 
@@ -107,3 +110,30 @@ def test_importing_the_engine_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("handler", "outcome"),
+    [("signal.SIG_IGN", "went on"), ("signal.default_int_handler", "stopped")],
+)
+def test_ctrl_c_is_handled_as_before_and_leaves_the_engine_alone(handler, outcome):
+    program = textwrap.dedent(f"""
+        import os, signal, time
+        from millpond.engine.embedded import EmbeddedEngine
+
+        signal.signal(signal.SIGINT, {handler})
+        engine, other = EmbeddedEngine(), EmbeddedEngine()
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+        except KeyboardInterrupt:
+            print("stopped")
+        else:
+            print("went on")
+        print(engine.query("SELECT 2 AS two", None).to_pylist())
+        print(other.query("SELECT 3 AS three", None).to_pylist())
+        """)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == [outcome, "[{'two': 2}]", "[{'three': 3}]"]
+    assert done.stderr == ""

@@ -16,6 +16,8 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from millpond.interruptible import Interruptible, of_main_thread
+
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Wakes the main thread; by default it is ignored.
 NUDGE = signal.SIGURG
@@ -37,13 +39,20 @@ class StopSignals:
         received: That signal.
         announcement: What to print when it comes, where stopping may take a while.
         is_heeded: Whether the program ends for it: then nothing is raised again.
+        opened: What the main thread may have been waiting for when it was last raised.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
         self.announcement: str | None = None
         self.is_heeded = False
+        self.opened: list[Interruptible] = []
         self._raised: Callable[[], Stopped | None] = lambda: None
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether nothing stops for a signal: none has been raised, or what was is gone."""
+        return not self.is_heeded and self._raised() is None
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         if self.received is None:
@@ -61,12 +70,13 @@ class StopSignals:
         Python swallows what is raised amid a destructor or a callback, and so do libraries in C,
         or put errors of their own in its place.
         """
-        if self.received is not None and not self.is_heeded and self._raised() is None:
+        if self.received is not None and self.is_unheard:
             self._stop(self.received, frame)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if _is_importing(frame):
             return  # The next nudge stops it.
+        self.opened = of_main_thread()
         stopped = Stopped(number)
         self._raised = weakref.ref(stopped)
         try:
@@ -100,16 +110,20 @@ def _unless_stopped(hook: Callable[[Any], None], lost: Any) -> None:
 def stoppable(signals: StopSignals) -> Iterator[None]:
     """Turn SIGINT, SIGTERM and SIGHUP into `Stopped` while the block runs.
 
-    A signal that the caller chose to ignore, as `nohup` does, stays ignored.
+    A signal that the caller chose to ignore stays ignored, as `nohup` does with SIGHUP, and a shell
+    script with the SIGINT of what it starts in the background.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python lets only the main thread handle signals.
         return
+    ignored = [number for number in STOPPING if signal.getsignal(number) is signal.SIG_IGN]
     before = {
         number: signal.signal(number, signals.handle)
         for number in STOPPING
-        if signal.getsignal(number) is not signal.SIG_IGN
+        if number not in ignored
     }
+    # Sail handles SIGINT for a moment, until it is taken back.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ignored)
     hook = sys.unraisablehook
     sys.unraisablehook = partial(_unless_stopped, hook)
     try:
@@ -117,6 +131,7 @@ def stoppable(signals: StopSignals) -> Iterator[None]:
             yield
     finally:
         sys.unraisablehook = hook
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ignored)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -125,14 +140,16 @@ def stoppable(signals: StopSignals) -> Iterator[None]:
 def _noticed_while_waiting(signals: StopSignals) -> Iterator[None]:
     """Let a signal interrupt the main thread while it waits for a lock, or for an engine to end.
 
-    Sail takes SIGINT over, and in such a way that system calls start again after it: Python learns
-    of the signal, but a main thread that waits for flows would act on it only when one ends. So a
+    Python learns of each signal, but a main thread that begins to wait just then would act on it
+    only when that ends, and one within a system call that starts again after it likewise. So a
     thread hears of signals as well.
     """
     ours, its = socket.socketpair()
     its.setblocking(False)
     ended = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(ours, ended), name="signals", daemon=True)
+    watcher = threading.Thread(
+        target=_watch, args=(signals, ours, ended), name="signals", daemon=True
+    )
     before = signal.signal(NUDGE, signals.nudged)
     wakeup = signal.set_wakeup_fd(its.fileno(), warn_on_full_buffer=False)
     watcher.start()
@@ -147,7 +164,7 @@ def _noticed_while_waiting(signals: StopSignals) -> Iterator[None]:
         ours.close()
 
 
-def _watch(numbers: socket.socket, ended: threading.Event) -> None:
+def _watch(signals: StopSignals, numbers: socket.socket, ended: threading.Event) -> None:
     """Wake the main thread from the first signal on, and end the process if a second does not."""
     received: list[int] = []
     patience_ends = math.inf
@@ -164,6 +181,10 @@ def _watch(numbers: socket.socket, ended: threading.Event) -> None:
             patience_ends = min(patience_ends, time.monotonic() + PATIENCE_S)
         # Again and again: the main thread may be where it must not stop, or where none can.
         signal.pthread_kill(threading.main_thread().ident or 0, NUDGE)
+        # Not what is opened while the main thread stops, as to write down that it does.
+        for opened in of_main_thread() if signals.is_unheard else signals.opened:
+            with suppress(Exception):  # It is closed.
+                opened.interrupt()
         numbers.settimeout(NUDGE_EVERY_S)
         if time.monotonic() > patience_ends:
             # Nothing is lost by it: an update that dies goes on where its tables stand.

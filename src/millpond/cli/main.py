@@ -125,7 +125,7 @@ def _invoke(arguments: Sequence[str] | None, settings: Settings) -> int:
         return _stopped(signals)
     except Exception as error:  # noqa: BLE001 nothing may reach the user as a bare traceback
         if signals.received is not None and not isinstance(error, _FORESEEN):
-            # The engine stops at Ctrl-C as well, and libraries raise errors of their own then.
+            # Libraries raise errors of their own then, and an engine that starts stops as well.
             return _stopped(signals)
         return _failed(error, settings)
     return ExitCode.SUCCESS

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from millpond import interruptible
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -42,12 +44,19 @@ def connect(
     # Partition values, statistics and casts between the two kinds of timestamp depend on it.
     # Global, because a cursor has settings of its own.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    # It looks for signals between tasks alone, and when one came, waits for the end of those that
+    # its other threads have begun.
+    interruptible.register(connection)
     return connection
 
 
 def was_interrupted(error: BaseException) -> bool:
-    """Whether a query ended because a signal came, which DuckDB tells by an error of its own.
+    """Whether a query ended because a signal came, which DuckDB tells by errors of its own.
 
     What the signal's handler raised is lost by that.
     """
+    import duckdb
+
+    if isinstance(error, duckdb.InterruptException):
+        return True
     return type(error) is RuntimeError and str(error) == "Query interrupted"

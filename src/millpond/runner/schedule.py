@@ -102,7 +102,7 @@ class Schedule:
             self._stop.set()  # whatever ended the loop, no flow may begin another batch
 
     def _next(self) -> tuple[Task, BaseException | None]:
-        """Wait for a flow to end, waking up now and then: Sail keeps signals from a long wait."""
+        """Wait for a flow to end, waking up now and then: a signal may come just before a wait."""
         while True:
             with suppress(queue.Empty):
                 return self._ended.get(timeout=SIGNAL_WAIT_S)

@@ -6,6 +6,7 @@ Heavy packages are imported when the first engine starts, beside the start of it
 from __future__ import annotations
 
 import atexit
+import signal
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
@@ -61,6 +62,7 @@ class EmbeddedEngine(ConnectEngine):
     ) -> None:
         self._closed = False
         self._server = _started_beside(_import_connect)
+        _take_back_ctrl_c()
         atexit.register(self.close)
         from millpond.engine.embedded.inputs import Inputs
         from millpond.engine.embedded.prepared import PreparedQueries
@@ -191,8 +193,8 @@ def _import_connect() -> None:
 def _started_beside(work: Callable[[], None]) -> Server:
     """Start a server in a thread while `work` is done here.
 
-    What ends the work does not wait for the server: Ctrl-C stops Sail as well, which may then never
-    answer who starts it.
+    What ends the work does not wait for the server: Ctrl-C stops a Sail that is being started, too,
+    which may then never answer who starts it.
     """
     starting: Future[Server] = Future()
 
@@ -216,6 +218,17 @@ def _started_beside(work: Callable[[], None]) -> Server:
         if not starting.cancel() and starting.exception() is None:
             starting.result().stop()
         raise
+
+
+def _take_back_ctrl_c() -> None:
+    """Let SIGINT be handled as before: Sail stops at it, even where the process ignores it.
+
+    Sail takes it over once, when the first server of a process runs. Only the main thread can take
+    it back.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is threading.main_thread() and handler is not None:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _rows_handed_on(plan: ConnectPlan, binder: Binder) -> StagedBatch | None:
