@@ -1,6 +1,13 @@
 """Errors as people see them: on the standard error stream, whole, each once."""
 
+import errno
+
+import pytest
+
+from millpond import project
+from millpond.cli import main as program
 from millpond.cli.problems import print_bug, print_problems, wrapped
+from millpond.cli.settings import ExitCode
 from millpond.errors import MillpondError, SourceLocation
 from millpond.redaction import Redactor
 
@@ -67,3 +74,17 @@ def test_with_debug_the_traceback_is_shown(capsys):
     text = capsys.readouterr().err
     assert "Traceback (most recent call last)" in text
     assert "test_problems.py" in text
+
+
+def test_a_file_that_can_not_be_read_is_no_bug_whichever_command_meets_it(monkeypatch, capsys):
+    def refused(*_):
+        raise PermissionError(errno.EACCES, "Permission denied", "/lake/a.parquet")
+
+    monkeypatch.setattr(project, "init_project", refused)
+    with pytest.raises(SystemExit) as ended:
+        program.main(["init", "shop"])
+    assert ended.value.code == ExitCode.FAILURE
+    told = capsys.readouterr().err
+    assert "[STORAGE_NOT_WRITABLE] A file could not be read or written: Permission denied: " in told
+    assert "/lake/a.parquet" in told
+    assert "bug" not in told

@@ -53,6 +53,14 @@ def test_a_damaged_newest_entry_is_an_error_that_names_it(table, damage, reason)
     assert len(rows(Table(table.path).snapshot())) == 2
 
 
+def test_an_entry_that_is_a_folder_is_an_error_that_names_it(table):
+    last = entry(table, 3)
+    last.unlink()
+    last.mkdir()
+    with pytest.raises(CorruptLogError, match=f"{last.name}.*it is a folder"):
+        Table(table.path).snapshot()
+
+
 def test_a_table_object_reads_on_once_a_damaged_entry_is_mended(table):
     reader = Table(table.path)
     reader.snapshot()

@@ -167,6 +167,36 @@ CASES = {
         "DELTA_PATH_NOT_FOUND",
         ["/nowhere/at/all"],
     ),
+    "location that can not be": (
+        "CREATE STREAMING TABLE a AS SELECT * FROM STREAM(delta.`/dev/null`)",
+        "DELTA_PATH_NOT_FOUND",
+        ["/dev/null", "Not a directory"],
+    ),
+    "location that is no path": (
+        "CREATE STREAMING TABLE a AS SELECT * FROM STREAM(delta.`file:/a%00b`)",
+        "DELTA_PATH_NOT_FOUND",
+        ["file:/a%00b", "null byte"],
+    ),
+    "location on another machine": (
+        "CREATE STREAMING TABLE a AS SELECT * FROM STREAM(delta.`s3://lake/a`)",
+        "DELTA_PATH_NOT_FOUND",
+        ["s3://lake/a", "no folder of this machine"],
+    ),
+    "table below a file": (
+        "CREATE STREAMING TABLE a LOCATION '/dev/null/a' AS SELECT * FROM STREAM(landing)",
+        "TABLE_LOCATION_NOT_USABLE",
+        ["main.sales.a", "/dev/null/a", "Not a directory"],
+    ),
+    "table with a name that is too long": (
+        f"CREATE STREAMING TABLE a LOCATION '/{'a' * 300}' AS SELECT * FROM STREAM(landing)",
+        "TABLE_LOCATION_NOT_USABLE",
+        ["main.sales.a", "File name too long"],
+    ),
+    "table on another machine": (
+        "CREATE STREAMING TABLE a LOCATION 's3://lake/a' AS SELECT * FROM STREAM(landing)",
+        "TABLE_LOCATION_NOT_USABLE",
+        ["main.sales.a", "at s3://lake/a", "s3://"],
+    ),
     "streaming view read as a batch": (
         (
             "CREATE TEMPORARY VIEW v AS SELECT * FROM STREAM(landing);\n"

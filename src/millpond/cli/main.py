@@ -27,6 +27,7 @@ from millpond.cli.run import run
 from millpond.cli.settings import ExitCode, ReportedError, Settings
 from millpond.cli.tables import tables
 from millpond.errors import MillpondError
+from millpond.errors.runner import StorageNotWritableError
 
 HELP_WIDTH = 100
 _FORESEEN = (MillpondError, ReportedError, click.ClickException)
@@ -154,6 +155,11 @@ def _failed(error: Exception, settings: Settings) -> int:
             return error.exit_code
         case ReaderGoneError() | BrokenPipeError():
             return _leave_broken_pipe()
+        case OSError() if error.filename is not None:
+            problem = StorageNotWritableError.from_command(error)
+            problem.__cause__ = error
+            print_problems([problem], redactor=redactor, debug=debug)
+            return ExitCode.FAILURE
         case _:
             print_bug(error, redactor=redactor, debug=debug)
             return ExitCode.FAILURE

@@ -110,7 +110,10 @@ def read_commit(folder: Path, version: int, store: Store) -> Commit:
         CorruptLogError: It is there, but can't be read in full.
     """
     path = entry_path(folder, version)
-    data = store.read(path)
+    try:
+        data = store.read(path)
+    except IsADirectoryError:
+        raise CorruptLogError.in_entry(path, reason="it is a folder") from None
     return parse_commit(data, path=path, version=version, timestamp_ms=file_time_ms(path))
 
 

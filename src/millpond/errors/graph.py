@@ -61,11 +61,33 @@ class NotADeltaTableError(MillpondError, LookupError):
     sqlstate = "42K03"
 
     @classmethod
-    def from_path(cls, path: str, *, reader: str, where: SourceLocation | None) -> Self:
+    def from_path(
+        cls, path: str, absence: str, *, reader: str, where: SourceLocation | None
+    ) -> Self:
+        """Make the error; `absence` is a predicate of the location."""
         return cls(
-            f"{reader} reads the location {path}, which holds no Delta table.",
+            f"{reader} reads the location {path}, which {absence}.",
             where=where,
             hint="check the path; the folder of a Delta table has a _delta_log folder inside",
+        )
+
+
+class TableLocationError(MillpondError, OSError):
+    """A table can't be where its definition, or the storage folder, puts it."""
+
+    error_class = "TABLE_LOCATION_NOT_USABLE"
+    sqlstate = "42K03"
+
+    @classmethod
+    def from_dataset(
+        cls, name: str, path: str, obstacle: str, *, where: SourceLocation | None
+    ) -> Self:
+        """Make the error; `obstacle` is a predicate of the location."""
+        return cls(
+            f"{name} can't be at {path}, which {obstacle}.",
+            where=where,
+            hint="give the path of a folder on this machine that you may read and write; tables "
+            "elsewhere need a Spark server (--engine)",
         )
 
 

@@ -75,6 +75,13 @@ class StorageNotWritableError(MillpondError, OSError):
         )
 
     @classmethod
+    def from_command(cls, error: OSError) -> Self:
+        return cls(
+            f"A file could not be read or written: {disk_reason(error)}.",
+            hint=f"{disk_remedy(error)}, then run the command again",
+        )
+
+    @classmethod
     def from_upkeep(cls, table: str, error: BaseException) -> Self:
         return cls(
             f"Files of table {table} could not be read or written: {disk_reason(error)}. Its rows "

@@ -102,7 +102,10 @@ class Catalog:
         if read.path is not None:
             table = self._tables.at(read.path)
             if not table.exists():
-                raise NotADeltaTableError.from_path(read.path, reader=reader, where=read.location)
+                absence = table.obstacle() or "holds no Delta table"
+                raise NotADeltaTableError.from_path(
+                    read.path, absence, reader=reader, where=read.location
+                )
             return self._own_table(table) or StoredSource(table.place, table)
         return self._find_name(read, reader=reader)
 

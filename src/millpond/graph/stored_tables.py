@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from millpond.definitions import Dataset
 from millpond.delta import Metadata, Table, check_definition
 from millpond.engine.protocol import TableRead
 from millpond.errors import MillpondError
+from millpond.errors.graph import TableLocationError
 from millpond.names import TableName
 from millpond.storage import Layout, Store
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 EVENT_LOG_NAME = "event_log"
+_ELSEWHERE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/+", re.IGNORECASE)
 
 
 class StoredTable(Protocol):
@@ -31,6 +34,10 @@ class StoredTable(Protocol):
         ...
 
     def exists(self) -> bool: ...
+
+    def obstacle(self) -> str | None:
+        """What keeps a table from being there, as a predicate of its location."""
+        ...
 
     def is_same(self, other: StoredTable) -> bool:
         """Whether another is the same table, under whatever name."""
@@ -75,16 +82,32 @@ class StoredTables(Protocol):
 
 @dataclass(frozen=True)
 class FolderTable:
-    """A table in a folder of this machine."""
+    """A table in a folder of this machine.
+
+    Attributes:
+        scheme: That of the URL it would have elsewhere, where there can be none.
+    """
 
     table: Table
+    scheme: str | None = None
 
     @property
     def place(self) -> str:
         return str(self.table.path)
 
     def exists(self) -> bool:
-        return self.table.exists()
+        return self.obstacle() is None and self.table.exists()
+
+    def obstacle(self) -> str | None:
+        if self.scheme is not None:
+            return (
+                f"is no folder of this machine: the embedded engine has no tables in {self.scheme}"
+            )
+        try:
+            self.table.exists()
+        except (OSError, ValueError) as error:
+            return f"can't be looked at ({error})"
+        return None
 
     def is_same(self, other: StoredTable) -> bool:
         return (
@@ -123,9 +146,18 @@ class FolderTables:
         return self.at(dataset.path) if dataset.path else self._table(dataset.name)
 
     def check_places(self, datasets: Iterable[Dataset]) -> list[MillpondError]:
-        """A folder may be anywhere: whether it can be made, an update says."""
-        del datasets
-        return []
+        """Whether folders of this machine may be there; if they can be made, an update says."""
+        return [
+            TableLocationError.from_dataset(
+                str(dataset.name),
+                dataset.path or table.place,
+                obstacle,
+                where=dataset.location,
+            )
+            for dataset in datasets
+            if dataset.kind.is_stored
+            and (obstacle := (table := self.of(dataset)).obstacle()) is not None
+        ]
 
     def named(self, name: TableName, read: TableRead) -> FolderTable | None:
         sample = samples.locate(
@@ -146,6 +178,9 @@ class FolderTables:
     def at(self, path: str) -> FolderTable:
         location = urlparse(path)
         folder = Path(unquote(location.path)) if location.scheme == "file" else Path(path)
+        elsewhere = _ELSEWHERE.match(path)
+        if elsewhere is not None:
+            return FolderTable(Table(self.root / folder, self.store), elsewhere[0])
         return self._in(folder if folder.is_absolute() else self.root / folder)
 
     def _table(self, name: TableName) -> FolderTable:

@@ -88,6 +88,10 @@ class SparkTable:
     def exists(self) -> bool:
         return self._columns() is not None
 
+    def obstacle(self) -> str | None:
+        """None that is known here: the server says so."""
+        return None
+
     def is_same(self, other: StoredTable) -> bool:
         if not isinstance(other, SparkTable):
             return False
