@@ -80,6 +80,7 @@ def test_init_leaves_what_is_there(tmp_path):
         (("query", "  "), "The query is empty"),
         (("tables", "--format", "csv"), "'csv' is not one of"),
         (("run", "--conf", "novalue"), "is not of the form key=value"),
+        (("run", "--conf", b"key=\xff"), "the value of 'key' is no UTF-8"),
         (("run", "--refresh", ","), "is not a list of names"),
         (("events", "--limit", "-1"), "--limit"),
         (("run", "--full-refresh-all", "--refresh", "t"), "[CONFLICTING_REFRESH_OPTIONS]"),
@@ -104,3 +105,22 @@ def test_names_with_commas_inside_backticks_are_one_name():
     from millpond.cli.options import NameList
 
     assert NameList().convert("a, `b,c`.d ,e", None, None) == ("a", "`b,c`.d", "e")
+
+
+@pytest.mark.parametrize("way", ["argument", "input"])
+def test_a_query_that_is_no_text_is_a_wrong_call(tmp_path, way):
+    query = b"SELECT '\xff'"
+    given = [COMMAND, "query", query if way == "argument" else b"-"]
+    told = subprocess.run(given, input=query, cwd=tmp_path, capture_output=True, check=False)
+    assert told.returncode == 2
+    assert b"The query is no UTF-8." in told.stderr
+
+
+def test_a_query_may_begin_with_a_byte_order_mark(tmp_path):
+    assert call("init", "shop", cwd=tmp_path).returncode == 0
+    query = "\ufeffSELECT 'é' AS e"
+    given = [COMMAND, "query", "--format", "csv", "-"]
+    told = subprocess.run(
+        given, input=query.encode(), cwd=tmp_path / "shop", capture_output=True, check=True
+    )
+    assert told.stdout.decode() == "e\né\n"

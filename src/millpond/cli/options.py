@@ -54,6 +54,10 @@ class ConfigurationValues(click.ParamType[Mapping[str, str]]):
         if not equals or not key.strip():
             shown = without_credentials(repr(text))
             self.fail(f"{shown} is not of the form key=value or @file", param, ctx)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            self.fail(f"the value of {key.strip()!r} is no UTF-8", param, ctx)
         return {key.strip(): setting}
 
     def _of_file(

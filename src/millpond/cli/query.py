@@ -51,7 +51,11 @@ def query(
     As JSON: an array of objects. Numbers that a double can't hold exactly are text, as are NaN and
     infinity; dates and times are ISO 8601, binary is base64.
     """
-    text = sys.stdin.read() if sql == "-" else sql
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig") if sql == "-" else sql
+        text.encode("utf-8")
+    except UnicodeError:
+        raise click.UsageError("The query is no UTF-8.") from None
     if not text.strip():
         raise click.UsageError("The query is empty.")
     project = open_project(spec, conf, engine=engine)
