@@ -2,10 +2,12 @@
 
 A worker of pytest-xdist has no main file, and pyspark's client takes such a process for a run of
 its own doctests, looks for an installation of Spark, and exits. Sail takes the size of its threads'
-stacks from the first server of a process, which may be one that a test reads tables with.
+stacks from the first server of a process, which may be one that a test reads tables with. And what
+is started in the background of a script ignores Ctrl-C, as would what it starts itself.
 """
 
 import os
+import signal
 import sys
 
 import pytest
@@ -20,6 +22,9 @@ if not hasattr(_main, "__file__"):
     _main.__file__ = __file__
 
 os.environ.update(STACK_SIZE)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

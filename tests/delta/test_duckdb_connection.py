@@ -1,7 +1,6 @@
 """A query of DuckDB's can be ended from outside, and is known by it."""
 
 import threading
-import time
 
 import duckdb
 import pytest
@@ -14,14 +13,13 @@ ENDLESS = "SELECT sum(hash(range)) FROM range(100_000_000_000)"
 
 def test_a_query_of_the_main_thread_is_ended_by_others():
     ended = threading.Event()
-
-    def interrupt():
-        while not ended.is_set():
-            time.sleep(0.1)
-            for opened in of_main_thread():
-                opened.interrupt()
-
     with connect() as connection:
+        (ours,) = [opened for opened in of_main_thread() if opened is connection]
+
+        def interrupt():
+            while not ended.wait(0.1):
+                ours.interrupt()
+
         interrupting = threading.Thread(target=interrupt)
         interrupting.start()
         try:

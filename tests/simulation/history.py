@@ -16,12 +16,13 @@ from unittest import mock
 
 import duckdb
 
-from millpond.delta import data_files, live_rows, shared_connection
+from millpond.delta import Table, data_files, live_rows, shared_connection
 from millpond.delta.log import LOG_FOLDER, entry_path
 from millpond.engine.embedded import EmbeddedEngine
 from millpond.errors import MillpondError
 from millpond.events import EventLog, UpdateState
 from millpond.events import table as events_table
+from millpond.graph import FolderTables
 from millpond.runner import UpdateResult, lock, run_update, schedule, update
 from millpond.runner.project import LoadedProject, load
 from millpond.storage import LocalStore
@@ -143,8 +144,11 @@ class History:
         text = PIPELINES[self.name].replace("LANDING", str(self.deliveries.table))
         self.folder.write("pipeline.sql", text)
         project = on_engine(self.folder.project(), self.engine)
-        loaded = load(project, project.start_runtime(), for_update=True)
+        runtime = project.start_runtime()
+        loaded = load(project, runtime, for_update=True)
         assert not loaded.problems
+        assert isinstance(runtime.tables, FolderTables)
+        self.tables = [found.table for found in runtime.tables._known.values()]
         return loaded
 
     def run(self) -> None:
@@ -204,11 +208,12 @@ class History:
         self.story.append(f"update, resets {reset}")
         heard: list[str] = []
         disk = FaultyDisk(self.durability, life)
-        project = replace(
-            on_engine(self.folder.project(), self.engine),
-            store=PromisingStore(disk, self.promises, self._look),
-        )
-        live_rows._known_columns.clear()  # a new process knows nothing
+        store = PromisingStore(disk, self.promises, self._look)
+        project = replace(on_engine(self.folder.project(), self.engine), store=store)
+        # A new process knows nothing.
+        live_rows._known_columns.clear()
+        for table in self.tables:
+            Table.__init__(table, table.path, store)
         result: UpdateResult | None = None
         ended = "died"
         try:
