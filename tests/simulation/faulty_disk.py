@@ -52,6 +52,9 @@ WRITES = frozenset(
     }
 )
 
+# A commit that loses to others more often in a row may give up, which is no fault of it.
+MAX_IN_A_ROW = 6
+
 
 class Died(BaseException):
     """The process is gone: whatever it asks from here on does not happen."""
@@ -68,6 +71,7 @@ class Life:
         error_rate: How many calls fail.
         intrusions: How often another writer commits to a table at the moment that is worst.
         intrude: Lets it commit; given the table's folder.
+        in_a_row: How often it did of late, each time.
         injected: What was done to the process, by kind.
         story: The same in words, in order.
     """
@@ -84,6 +88,7 @@ class Life:
     names: int = 0
     is_dead: bool = False
     is_intruded: bool = False
+    in_a_row: int = 0
 
     @property
     def is_hurt(self) -> bool:
@@ -245,7 +250,9 @@ class FaultyDisk(Disk):
         life = self._life
         if life is None or life.is_dead or life.intrude is None:
             return False
-        if life.choices.random() >= life.intrusions:
+        life.in_a_row += 1
+        if life.choices.random() >= life.intrusions or life.in_a_row > MAX_IN_A_ROW:
+            life.in_a_row = 0
             return False
         life.note(f"intruded {moment}", str(log.relative_to(self._durability.root)))
         life.is_intruded = True

@@ -96,18 +96,20 @@ class FolderTable:
         return str(self.table.path)
 
     def exists(self) -> bool:
-        return self.obstacle() is None and self.table.exists()
+        return self._look()[0]
 
     def obstacle(self) -> str | None:
+        return self._look()[1]
+
+    def _look(self) -> tuple[bool, str | None]:
+        """Whether there is a table, and if not, what keeps it from being there."""
         if self.scheme is not None:
-            return (
-                f"is no folder of this machine: the embedded engine has no tables in {self.scheme}"
-            )
+            elsewhere = f"the embedded engine has no tables in {self.scheme}"
+            return False, f"is no folder of this machine: {elsewhere}"
         try:
-            self.table.exists()
+            return self.table.exists(), None
         except (OSError, ValueError) as error:
-            return f"can't be looked at ({error})"
-        return None
+            return False, f"can't be looked at ({error})"
 
     def is_same(self, other: StoredTable) -> bool:
         return (
