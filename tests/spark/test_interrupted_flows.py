@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from millpond.errors.flows import ExpectationViolationError
 from millpond.errors.spark import SparkQueryStoppedError
@@ -33,8 +33,6 @@ CREATE OR REFRESH STREAMING TABLE prices
 FLOW REPLACE USING (supplier) SEQUENCE BY sent BY NAME SELECT * FROM STREAM(lists);
 """
 ROWS = 6
-# Longer than any test.
-ENDLESS = "SELECT count(*) FROM range(100000000000000) WHERE hash(id) = hash(id + 1)"
 
 
 def test_batches_before_one_that_fails_are_counted(
@@ -130,46 +128,33 @@ def test_an_append_flow_goes_on_after_others_changed_the_properties_of_its_table
     assert len(folder.rows("copies")) == ROWS
 
 
-@pytest.mark.parametrize("cancelled", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("failures", "asked"),
+    [(0, 1), (1, 2), (2, 3), (3, 3)],
+)
 def test_what_a_stop_cancels_is_asked_again_as_often_as_a_stop_may(
-    spark_server: SparkServer, cancelled: int
+    failures: int, asked: int
 ) -> None:
-    asked: list[str] = []
-    with closing(engine_at(spark_server.url)) as engine:
-        client = engine.session_of().client
+    times: list[int] = []
 
-        def ask() -> None:
-            asked.append(ENDLESS if len(asked) < cancelled else "SELECT 1")
-            engine.rows(asked[-1])
+    def ask() -> None:
+        times.append(len(times))
+        if len(times) <= failures:
+            raise SparkConnectGrpcException("[OPERATION_CANCELED] The operation is cancelled.")
 
-        def interrupt() -> None:
-            """Cancel each endless statement, once it runs."""
-            for _ in range(cancelled):
-                while not client.interrupt_all():
-                    time.sleep(0.05)
-
-        interrupting = threading.Thread(target=interrupt)
-        interrupting.start()
-        try:
-            if cancelled < ATTEMPTS:
-                despite_interrupts(ask)
-                assert asked == [ENDLESS] * cancelled + ["SELECT 1"]
-            else:
-                with pytest.raises(PySparkException, match="OPERATION_CANCELED"):
-                    despite_interrupts(ask)
-                assert len(asked) == ATTEMPTS
-        finally:
-            interrupting.join()
+    expected = pytest.raises(SparkConnectGrpcException) if failures >= ATTEMPTS else nullcontext()
+    with expected:
+        despite_interrupts(ask)
+    assert len(times) == asked
 
 
-def test_what_fails_otherwise_is_not_asked_again(spark_server: SparkServer) -> None:
-    asked: list[str] = []
-    with closing(engine_at(spark_server.url)) as engine:
+def test_what_fails_otherwise_is_not_asked_again() -> None:
+    times: list[int] = []
 
-        def ask() -> None:
-            asked.append("SELECT nowhere")
-            engine.rows(asked[-1])
+    def ask() -> None:
+        times.append(len(times))
+        raise SparkConnectGrpcException("[TABLE_OR_VIEW_NOT_FOUND] nowhere")
 
-        with pytest.raises(PySparkException, match="nowhere"):
-            despite_interrupts(ask)
-    assert len(asked) == 1
+    with pytest.raises(SparkConnectGrpcException, match="nowhere"):
+        despite_interrupts(ask)
+    assert len(times) == 1
