@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.peers import PEERS
 from benchmarks.report import middle, peak_bytes, written_bytes
 
 Results = dict[str, dict[str, Any]]
@@ -83,6 +84,28 @@ def between(suite: str, other: str, peer: str = "millpond") -> Callable[[Results
     return measure
 
 
+def read_over_fresh(suite: str, peer: str) -> Callable[[Results], float | None]:
+    """A full read over that of the same rows in a table that was written a moment ago."""
+
+    def measure(results: Results) -> float | None:
+        own = _right(results, suite, peer)
+        if own is None or own.get("fresh_scan_s") is None:
+            return None
+        if own["batches"] < results[suite]["batches"]:
+            return None
+        return float(own["scan_s"] / own["fresh_scan_s"])
+
+    return measure
+
+
+def seconds(suite: str, peer: str) -> Callable[[Results], float | None]:
+    def measure(results: Results) -> float | None:
+        own = _right(results, suite, peer)
+        return None if own is None else middle(own)
+
+    return measure
+
+
 def peak(suite: str) -> Callable[[Results], float | None]:
     def measure(results: Results) -> float | None:
         own = _right(results, suite, "millpond")
@@ -129,6 +152,15 @@ GOALS = (
         1.3,
         later_over_sooner("U3", "millpond-pipeline"),
     ),
+    *(
+        Goal(
+            "U3",
+            f"a full read after all commits, of that of a fresh table: {PEERS[peer].label}",
+            1.3,
+            read_over_fresh("U3", peer),
+        )
+        for peer in ("millpond", "millpond-pipeline")
+    ),
     Goal("R1", "time, of the same stream in order (U1)", 1.3, between("R1", "U1")),
     Goal(
         "L",
@@ -142,6 +174,12 @@ GOALS = (
         "time into 100 million rows, of that into 10 million, clustered keys",
         1.3,
         between("G100", "G10"),
+    ),
+    Goal(
+        "S",
+        "a whole `millpond run` of two tables and a thousand rows, s",
+        1.5,
+        seconds("S", "millpond-run"),
     ),
 )
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.environments import UnavailableError, first_line, python_of
 from benchmarks.peer import THREADS, Peer
 from benchmarks.peers import PEERS
-from benchmarks.workload import VALID, Workload, make_batches, make_table
+from benchmarks.workload import VALID, Workload, make_batches, make_table, write_table
 
 from benchmarks import oracle, processes
 
@@ -47,6 +47,8 @@ class Outcome:
         grown_bytes: For each round, how much larger its folder is.
         alive_bytes: Its folder after it was vacuumed.
         scan_s: Reading the table once.
+        fresh_scan_s: Reading the same rows in a Delta table that was written a moment ago; `None`
+            where the suite does not ask for it, and for tables that are not Delta.
         point_s: Reading a key.
         batches: How many it was given; fewer than there are if its time ran out.
     """
@@ -61,6 +63,7 @@ class Outcome:
     grown_bytes: list[int] = field(default_factory=list)
     alive_bytes: int | None = None
     scan_s: float | None = None
+    fresh_scan_s: float | None = None
     point_s: float | None = None
     batches: int = 0
 
@@ -75,16 +78,22 @@ class StepError(Exception):
 
 @dataclass(frozen=True)
 class Data:
-    """The files of a workload: of the table before the first batch, and of the batches."""
+    """The files of a workload: of the table before the first batch, and of the batches.
+
+    Attributes:
+        spared: Of a rough workload, the batches without the rows that are to be dropped.
+        compares_reads: Whether readers of Delta tables read their rows in a fresh one, too.
+    """
 
     workload: Workload
     folder: Path
     base: tuple[Path, ...]
     batches: tuple[Path, ...]
     spared: tuple[Path, ...]
+    compares_reads: bool
 
     @classmethod
-    def make(cls, workload: Workload, folder: Path) -> Data:
+    def make(cls, workload: Workload, folder: Path, *, compares_reads: bool = False) -> Data:
         make_table(workload, folder / "base", vectors=False)
         batches = make_batches(workload, folder / "batches")
         return cls(
@@ -93,6 +102,7 @@ class Data:
             base=_files_in_order(folder / "base"),
             batches=tuple(batches),
             spared=tuple(_valid_only(batches, folder / "valid")) if workload.rough else (),
+            compares_reads=compares_reads,
         )
 
     def table(self, *, vectors: bool) -> Path:
@@ -189,7 +199,9 @@ class OneRun:
         try:
             reading = {"environment": kind.reading_environment}
             self.steps.run("export", self.peer, self.folder, {"target": str(export)}, **reading)
-            check(oracle.found(sorted(export.iterdir())), expected(len(seconds)))
+            rows = sorted(export.iterdir())
+            check(oracle.found(rows), expected(len(seconds)))
+            fresh = self._write_fresh(rows) if reads and self.data.compares_reads else None
         finally:
             shutil.rmtree(export, ignore_errors=True)
         # Only now is it known that the figures are those of the right work.
@@ -202,12 +214,22 @@ class OneRun:
         outcome.grown_bytes.append(grown)
         if reads:
             keys = [key * 37 % max(self.data.workload.keys, 1) for key in range(POINTS)]
-            _, times = self.steps.run("read", self.peer, self.folder, {"keys": keys}, **reading)
+            order = {"keys": keys, "fresh": str(fresh) if fresh else None}
+            _, times = self.steps.run("read", self.peer, self.folder, order, **reading)
             outcome.scan_s, outcome.point_s = times["scan"], times["point"]
+            outcome.fresh_scan_s = times["fresh_scan"]
             self.steps.run(
                 "vacuum", self.peer, self.folder, {}, environment=kind.vacuum_environment
             )
             outcome.alive_bytes = folder_bytes(alive_part(self.peer, self.folder))
+
+    def _write_fresh(self, rows: Sequence[Path]) -> Path | None:
+        """Write the rows that a Delta table holds into another one."""
+        if PEERS[self.peer].vectors is None:
+            return None
+        folder = self.folder.with_name(f"{self.peer}-fresh")
+        shutil.rmtree(folder, ignore_errors=True)
+        return write_table([f"FROM {oracle.parquet(rows)}"], folder, vectors=False)
 
 
 def alive_part(peer: str, folder: Path) -> Path:

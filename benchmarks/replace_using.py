@@ -98,7 +98,7 @@ def run_suite(
     peers = [peer for peer in given.peer or PEERS if enters(peer, name, suite)]
     print(f"\n{name}: {workload}", flush=True)
     with tempfile.TemporaryDirectory(prefix="millpond-bench-", dir=given.folder) as folder:
-        data = Data.make(workload, Path(folder))
+        data = Data.make(workload, Path(folder), compares_reads=suite.compares_reads)
         steps = Steps(pythons(given))
         outcomes = measure(data, peers, steps, rounds=given.rounds, budget_s=given.budget)
     return {

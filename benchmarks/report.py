@@ -79,10 +79,17 @@ def _row(peer: str, outcome: dict[str, Any], found: dict[str, Any], base: float 
         f"{peak_bytes(outcome) / MEGABYTE:,.0f}",
         _megabytes(written_bytes(outcome)),
         _megabytes(outcome["alive_bytes"]),
-        f"{outcome['scan_s']:.3f}",
+        _full_read(outcome),
         f"{outcome['point_s'] * 1000:.1f}",
     ]
     return "| " + " | ".join(cells) + " |"
+
+
+def _full_read(outcome: dict[str, Any]) -> str:
+    text = f"{outcome['scan_s']:.3f}"
+    if fresh := outcome.get("fresh_scan_s"):
+        text += f" ({outcome['scan_s'] / fresh:.2f} of a fresh table's)"
+    return text
 
 
 def base_seconds(found: dict[str, Any]) -> float | None:

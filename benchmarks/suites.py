@@ -13,11 +13,13 @@ class Suite:
 
     Attributes:
         peers: Names of the peers that it is for; all where empty.
+        compares_reads: Whether Delta tables are read beside fresh ones of the same rows.
     """
 
     title: str
     workload: Workload
     peers: tuple[str, ...] = ()
+    compares_reads: bool = False
 
 
 def _growing(millions: int, *, clustered: bool) -> Suite:
@@ -79,7 +81,11 @@ SUITES = {
     "U2": Suite(
         "In order, random keys", Workload(keys=500_000, files=16, batches=21, batch_keys=5_000)
     ),
-    "U3": Suite("Small commits", Workload(keys=50_000, files=1, batches=501, batch_keys=50)),
+    "U3": Suite(
+        "Small commits",
+        Workload(keys=50_000, files=1, batches=501, batch_keys=50),
+        compares_reads=True,
+    ),
     "U4": Suite(
         "Large groups",
         Workload(keys=1_000, files=16, batches=21, batch_keys=5, rows_a_key=10_000),
@@ -114,6 +120,11 @@ SUITES = {
         Workload(keys=0, files=0, batches=1, batch_keys=2_500_000, clustered=True),
         ("millpond", "millpond-pipeline", "duckdb-copy"),
     ),
+    "S": Suite(
+        "From start to exit: two tables of a thousand rows",
+        Workload(keys=0, files=0, batches=1, batch_keys=50, clustered=True),
+        ("millpond-run", "spark-pipelines-run"),
+    ),
 }
 # By what Delta Lake's own benchmarks vary for MERGE: files, their rows, and rows that are new.
 MATRIX = {
@@ -127,4 +138,4 @@ SUITES |= MATRIX
 # Names that stand for several suites.
 GROUPS = {"D": (*MATRIX,)}
 # What a run without `--suite` measures.
-DEFAULT = ("U1", "U2", "U3", "U4", "U5", "R1", "R2", "L")
+DEFAULT = ("U1", "U2", "U3", "U4", "U5", "R1", "R2", "L", "S")

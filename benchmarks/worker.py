@@ -11,6 +11,8 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.peer import Peer
 from benchmarks.peers import PEERS
 from benchmarks.processes import written_bytes
+from benchmarks.reading import DeltaReader
 
 
 def main() -> int:
@@ -80,21 +83,34 @@ def batches(peer: Peer, *, files: list[list[Any]], budget_s: float) -> Any:
     }
 
 
-def read(peer: Peer, *, keys: list[int]) -> Any:
-    """Read the whole table, and some keys, as often as it takes to know."""
+def read(peer: Peer, *, keys: list[int], fresh: str | None) -> Any:
+    """Read the whole table, and some keys, as often as it takes to know.
+
+    Args:
+        peer: Whose.
+        keys: Which.
+        fresh: A Delta table with the same rows; if given, both are read in turn.
+    """
     reader = peer.reader()
     reader.open()
-    scans, points = [], []
-    for _ in range(4):
-        begun = time.perf_counter()
-        reader.scan()
-        scans.append(time.perf_counter() - begun)
-    for key in keys:
-        begun = time.perf_counter()
-        reader.point(key)
-        points.append(time.perf_counter() - begun)
+    scans, fresh_scans = [], []
+    for _ in range(8 if fresh else 4):
+        scans.append(_timed(reader.scan))
+        if fresh:
+            fresh_scans.append(_timed(DeltaReader(Path(fresh)).scan))
+    points = [_timed(partial(reader.point, key)) for key in keys]
     reader.close()
-    return {"scan": statistics.median(scans[1:]), "point": statistics.median(points[1:])}
+    return {
+        "scan": statistics.median(scans[1:]),
+        "fresh_scan": statistics.median(fresh_scans[1:]) if fresh else None,
+        "point": statistics.median(points[1:]),
+    }
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
 
 
 def export(peer: Peer, *, target: str) -> Any:

@@ -6,6 +6,7 @@ the suites are, and at which size, stands in `suites.py`; what comes out of them
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,6 +118,17 @@ def rows_sql(keys: str, *, sequence: int, size: str = str(ROWS_A_KEY)) -> str:
 
 def make_table(workload: Workload, folder: Path, *, vectors: bool) -> Path:
     """Write the table before the first batch as Delta, its files ordered by key."""
+    parts = []
+    for number in range(workload.files if workload.keys else 0):
+        first = workload.keys * number // workload.files
+        end = workload.keys * (number + 1) // workload.files
+        keys = f"SELECT range AS k FROM range({first}, {end})"
+        parts.append(rows_sql(keys, sequence=1, size=workload.size))
+    return write_table(parts, folder, vectors=vectors)
+
+
+def write_table(parts: Iterable[str], folder: Path, *, vectors: bool) -> Path:
+    """Write the rows of some queries as Delta, each into a file of its own."""
     properties = {"delta.enableDeletionVectors": "true" if vectors else "false"}
     table = Table(folder)
     table.create(
@@ -126,15 +138,9 @@ def make_table(workload: Workload, folder: Path, *, vectors: bool) -> Path:
     )
     transaction = table.begin()
     with connect(memory_limit="2GB") as connection:
-        for number in range(workload.files if workload.keys else 0):
-            first = workload.keys * number // workload.files
-            end = workload.keys * (number + 1) // workload.files
-            keys = f"SELECT range AS k FROM range({first}, {end})"
+        for part in parts:
             files = write_data_files(
-                connection,
-                rows_sql(keys, sequence=1, size=workload.size),
-                snapshot=transaction.snapshot,
-                store=LocalStore(),
+                connection, part, snapshot=transaction.snapshot, store=LocalStore()
             )
             for file in files:
                 transaction.add(file)

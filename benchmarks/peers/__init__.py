@@ -15,6 +15,7 @@ from benchmarks.peers import (
     sail,
     spark,
     sqlmesh,
+    whole_run,
 )
 
 PEERS: dict[str, type[Peer]] = {
@@ -35,4 +36,6 @@ PEERS: dict[str, type[Peer]] = {
     "duckrun": duckrun.DeleteInsert,
     "spark-merge": spark.Merge,
     "spark-replace-on": spark.ReplaceOn,
+    "millpond-run": whole_run.Millpond,
+    "spark-pipelines-run": whole_run.SparkPipelines,
 }

@@ -25,11 +25,26 @@ from benchmarks import oracle
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "replace_using.py"
 
 
+def run_program(folder, *words, path=""):
+    """Run the benchmark with the tools of this environment, and return its report."""
+    places = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH")]))
+    results = folder / "results"
+    process = subprocess.run(
+        [sys.executable, PROGRAM, "--here", *words, "--folder", folder, "--results", results],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": places},
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    return (results / "report.md").read_text()
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """What the benchmark writes of a stream with late rows, ties, null keys and dropped rows."""
     folder = tmp_path_factory.mktemp("bench")
-    words = ["--here", "--suite", "R1", "--scale", "0.001", "--batches", "11", "--rounds", "1"]
+    words = ["--suite", "R1", "--scale", "0.001", "--batches", "11", "--rounds", "1"]
     for peer in ("millpond", "millpond-pipeline", "duckdb", "delta-rs-overwrite", "dlt"):
         words += ["--peer", peer]
     # Whatever else is installed here, these two can't be imported.
@@ -39,16 +54,7 @@ def page(tmp_path_factory):
         (missing / f"{name}.py").write_text(
             f'raise ModuleNotFoundError("No module named {name!r}", name={name!r})\n'
         )
-    places = os.pathsep.join(filter(None, [str(missing), os.environ.get("PYTHONPATH")]))
-    process = subprocess.run(
-        [sys.executable, PROGRAM, *words, "--folder", folder, "--results", folder / "results"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": places},
-    )
-    assert process.returncode == 0, process.stdout + process.stderr
-    return (folder / "results" / "report.md").read_text()
+    return run_program(folder, *words, path=missing)
 
 
 def row_of(page: str, peer: str) -> list[str]:
@@ -84,6 +90,23 @@ def test_a_tool_that_is_not_there_gets_the_line_of_its_error(page):
 
 def test_a_plot_that_can_not_be_drawn_gets_words(page):
     assert "(No plot: ModuleNotFoundError: No module named 'matplotlib'.)" in page
+
+
+def test_after_small_commits_a_delta_table_is_read_beside_a_fresh_one(tmp_path):
+    words = ["--suite", "U3", "--scale", "0.001", "--batches", "11", "--rounds", "1"]
+    page = run_program(tmp_path, *words, "--peer", "millpond", "--peer", "duckdb")
+    assert row_of(page, "millpond")[7].endswith(" of a fresh table's)")
+    assert float(row_of(page, "duckdb")[7])
+    (goal,) = [li for li in page.splitlines() if f"fresh table: {PEERS['millpond'].label} " in li]
+    assert "not measured" not in goal
+
+
+def test_a_whole_run_of_the_program_gives_the_rows_of_its_file(tmp_path):
+    words = ["--suite", "S", "--scale", "0.1", "--rounds", "1", "--peer", "millpond-run"]
+    page = run_program(tmp_path, *words)
+    assert all(row_of(page, "millpond-run")[column] for column in (1, 4, 6, 7))
+    (goal,) = [line for line in page.splitlines() if line.startswith("| S | ")]
+    assert "not measured" not in goal
 
 
 @pytest.mark.parametrize(
@@ -221,6 +244,20 @@ def test_goals_that_nothing_was_measured_for_are_shown_as_such():
 def test_a_goal_is_met_up_to_its_limit(seconds, word):
     peers = {"millpond": outcome([seconds] * 2), "delta-rs-overwrite": outcome([1.0] * 2)}
     assert goal_lines(suite("U2", peers))[0].endswith(word)
+
+
+@pytest.mark.parametrize(
+    ("scan_s", "batches", "found"),
+    [(1.3, 2, "| 1.300 | met |"), (1.31, 2, "| 1.310 | **missed** |"), (1.0, 1, "not measured")],
+)
+def test_a_read_is_compared_with_a_fresh_tables_once_all_batches_are_in(scan_s, batches, found):
+    own = {**outcome([0.1] * 20), "scan_s": scan_s, "fresh_scan_s": 1.0, "batches": batches}
+    (line,) = [
+        line
+        for line in goal_lines(suite("U3", {"millpond": own}))
+        if f"fresh table: {PEERS['millpond'].label} " in line
+    ]
+    assert found in line
 
 
 def test_a_tool_that_is_wrong_is_no_measure_of_a_goal():
