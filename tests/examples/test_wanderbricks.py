@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,20 @@ def test_the_key_payment_id_loses_payments(example: Example) -> None:
     assert row["payments"] == len(example.expected("FROM payments"))
     assert row["kept"] == len(example.expected(EXPECTED["payments_by_id"]))
     assert row["lost"] == row["payments"] - row["kept"] > 0
+
+
+def test_the_demo_prints_what_the_readme_shows(example: Example) -> None:
+    """But for times, the number of the update, and which of the flows is the sooner."""
+    _, second = example.outputs
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"^\$ make demo\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    printed = set(map(without_chance, second.splitlines()))
+    missing = [li for li in shown.splitlines() if without_chance(li) not in printed | {"..."}]
+    assert missing == []
+
+
+def without_chance(line: str) -> str:
+    return re.sub(r"\d+\.\d s|^Update \w{8}", "", line)
 
 
 def test_the_demo_shows_that_only_touched_keys_changed(example: Example) -> None:

@@ -161,6 +161,9 @@ def _problem(error: Any) -> str:
 
 
 def _started() -> Any:
+    # A thread of Sail's imports it, and holds its lock for ever where a signal stops that thread.
+    import importlib.metadata  # noqa: F401 - so that there is nothing left to import
+
     from pysail.spark import SparkConnectServer
 
     try:
