@@ -13,7 +13,7 @@ def _meant(close: str | None, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {close}? "
     names = sorted(set(known))
-    return f"known are: {', '.join(names)}. " if 0 < len(names) <= 8 else ""
+    return f"known are: {', '.join(names)}; " if 0 < len(names) <= 8 else ""
 
 
 def _meant_table(name: str, known: Iterable[str]) -> str:
@@ -372,7 +372,7 @@ class UnknownTableColumnError(MillpondError, LookupError):
         return cls(
             f"{dataset} is {clause} by {column}, which its query does not give.",
             where=where,
-            hint=_meant(did_you_mean(column, names), names).rstrip(". ") or None,
+            hint=_meant(did_you_mean(column, names), names).rstrip("; ") or None,
         )
 
 
@@ -409,5 +409,5 @@ class UnknownDatasetError(MillpondError, LookupError):
     def from_selection(cls, name: str, *, option: str, known: Iterable[str]) -> Self:
         return cls(
             f"{option} names {name}, which the pipeline does not define as a table.",
-            hint=_meant_table(name, known).rstrip(". ") or None,
+            hint=_meant_table(name, known).rstrip("; ") or None,
         )

@@ -388,7 +388,8 @@ class ReplaceUsingNullSequenceError(ReplaceUsingError):
             where=where,
             detail=None if row_json is None else f"one of them: {cut_short(row_json, limit=1000)}",
             hint="give every row a sequence, or leave such rows out: with a WHERE in the query, "
-            "or an expectation that drops them (ON VIOLATION DROP ROW)",
+            "or an expectation that drops them (ON VIOLATION DROP ROW); a text in a file that is "
+            "no value of the column's type is null, too: see the column _rescued_data",
         )
         error.row_json = row_json
         return error
