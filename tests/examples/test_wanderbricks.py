@@ -85,11 +85,12 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
         done = subprocess.run(
             ["sh", checkout / "scripts" / "demo.sh"],
             env=os.environ | {"MILLPOND_BIN": str(BIN)},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout
         example.outputs.append(done.stdout)
     return example
 
