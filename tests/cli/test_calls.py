@@ -80,7 +80,7 @@ def test_init_leaves_what_is_there(tmp_path):
         (("query", "  "), "The query is empty"),
         (("tables", "--format", "csv"), "'csv' is not one of"),
         (("run", "--conf", "novalue"), "is not of the form key=value"),
-        (("run", "--conf", b"key=\xff"), "the value of 'key' is no UTF-8"),
+        (("run", "--conf", b"key=\xff"), "the setting 'key' is no UTF-8"),
         (("run", "--refresh", ","), "is not a list of names"),
         (("events", "--limit", "-1"), "--limit"),
         (("run", "--full-refresh-all", "--refresh", "t"), "[CONFLICTING_REFRESH_OPTIONS]"),

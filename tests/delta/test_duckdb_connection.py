@@ -6,14 +6,16 @@ import duckdb
 import pytest
 
 from millpond.delta import connect, was_interrupted
+from millpond.delta.shared_connection import cursor
 from millpond.interruptible import of_main_thread
 
 ENDLESS = "SELECT sum(hash(range)) FROM range(100_000_000_000)"
 
 
-def test_a_query_of_the_main_thread_is_ended_by_others():
+@pytest.mark.parametrize("opened", [connect, cursor])
+def test_a_query_of_the_main_thread_is_ended_by_others(opened):
     ended = threading.Event()
-    with connect() as connection:
+    with opened() as connection:
         (ours,) = [opened for opened in of_main_thread() if opened is connection]
 
         def interrupt():

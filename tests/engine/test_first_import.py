@@ -67,3 +67,28 @@ def test_what_asks_for_pandas_later_gets_pandas(tmp_path, use):
 def test_a_pandas_that_is_there_before_is_the_one(tmp_path):
     program = "print(core.pd is pandas, session.pd is pandas, sys.modules['pandas'] is pandas)"
     assert printed(tmp_path, program, before="import pandas\n") == ["True True True"]
+
+
+def test_another_thread_that_imports_pandas_meanwhile_gets_all_of_it(tmp_path):
+    before = """
+import sys, threading
+made = []
+
+def use():
+    while "pandas" not in sys.modules:
+        pass
+    import pandas
+    class Frame(pandas.DataFrame):
+        pass
+    made.append((Frame, isinstance(5, pandas.DataFrame), pandas.DataFrame({"a": [1]})))
+
+thread = threading.Thread(target=use)
+thread.start()
+"""
+    program = """
+    thread.join()
+    import pandas
+    [(frame, is_frame, rows)] = made
+    print(issubclass(frame, pandas.DataFrame), is_frame, type(rows) is pandas.DataFrame)
+    """
+    assert printed(tmp_path, program, before=before) == ["True False True"]

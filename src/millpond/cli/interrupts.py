@@ -123,7 +123,7 @@ def stoppable(signals: StopSignals) -> Iterator[None]:
         if number not in ignored
     }
     # Sail handles SIGINT for a moment, until it is taken back.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ignored)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ignored)
     hook = sys.unraisablehook
     sys.unraisablehook = partial(_unless_stopped, hook)
     try:
@@ -131,7 +131,7 @@ def stoppable(signals: StopSignals) -> Iterator[None]:
             yield
     finally:
         sys.unraisablehook = hook
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ignored)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -57,7 +57,7 @@ class ConfigurationValues(click.ParamType[Mapping[str, str]]):
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            self.fail(f"the value of {key.strip()!r} is no UTF-8", param, ctx)
+            self.fail(f"the setting {key.strip()!r} is no UTF-8", param, ctx)
         return {key.strip(): setting}
 
     def _of_file(

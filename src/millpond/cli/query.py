@@ -51,8 +51,8 @@ def query(
     As JSON: an array of objects. Numbers that a double can't hold exactly are text, as are NaN and
     infinity; dates and times are ISO 8601, binary is base64.
     """
+    text = _standard_input() if sql == "-" else sql
     try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig") if sql == "-" else sql
         text.encode("utf-8")
     except UnicodeError:
         raise click.UsageError("The query is no UTF-8.") from None
@@ -64,6 +64,16 @@ def query(
     with prints_aside():
         result = runner.run_query(project, text)
     print_result(result, output_format=output_format, limit=limit)
+
+
+def _standard_input() -> str:
+    if sys.stdin is None:
+        raise click.UsageError("There is no standard input to read the query from.")
+    try:
+        read = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeError:
+        raise click.UsageError("The query is no UTF-8.") from None
+    return read.replace("\r\n", "\n")
 
 
 def print_result(result: pa.Table, *, output_format: str, limit: int | None) -> None:

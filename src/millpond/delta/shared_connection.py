@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from millpond import interruptible
 from millpond.delta.duckdb_connection import connect
 from millpond.storage import new_scratch_folder
 
@@ -44,4 +45,6 @@ def _open() -> DuckDBPyConnection:
         if _database is None:
             # For work that outgrows the memory; readable by its owner only, as the tables may be.
             _database = connect(temporary_folder=new_scratch_folder("spill"))
-        return _database.cursor()
+        opened = _database.cursor()
+    interruptible.register(opened)
+    return opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 EVENT_LOG_NAME = "event_log"
+# What says of a path that no table is there, whatever happens.
+_NO_PLACE = frozenset(
+    {errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EINVAL}
+)
 _ELSEWHERE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/+", re.IGNORECASE)
 
 
@@ -108,8 +113,12 @@ class FolderTable:
             return False, f"is no folder of this machine: {elsewhere}"
         try:
             return self.table.exists(), None
-        except (OSError, ValueError) as error:
+        except ValueError as error:  # As of a NUL.
             return False, f"can't be looked at ({error})"
+        except OSError as error:
+            if error.errno not in _NO_PLACE:
+                raise
+            return False, f"can't be looked at ({error.strerror})"
 
     def is_same(self, other: StoredTable) -> bool:
         return (
@@ -178,11 +187,11 @@ class FolderTables:
         return log if log.exists() else None
 
     def at(self, path: str) -> FolderTable:
-        location = urlparse(path)
-        folder = Path(unquote(location.path)) if location.scheme == "file" else Path(path)
         elsewhere = _ELSEWHERE.match(path)
         if elsewhere is not None:
-            return FolderTable(Table(self.root / folder, self.store), elsewhere[0])
+            return FolderTable(Table(self.root / path, self.store), elsewhere[0])
+        location = urlparse(path)
+        folder = Path(unquote(location.path)) if location.scheme == "file" else Path(path)
         return self._in(folder if folder.is_absolute() else self.root / folder)
 
     def _table(self, name: TableName) -> FolderTable:

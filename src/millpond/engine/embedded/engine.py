@@ -61,8 +61,10 @@ class EmbeddedEngine(ConnectEngine):
         schema: str = DEFAULT_SCHEMA,
     ) -> None:
         self._closed = False
-        self._server = _started_beside(_import_connect)
-        _take_back_ctrl_c()
+        try:
+            self._server = _started_beside(_import_connect)
+        finally:
+            _take_back_ctrl_c()
         atexit.register(self.close)
         from millpond.engine.embedded.inputs import Inputs
         from millpond.engine.embedded.prepared import PreparedQueries
