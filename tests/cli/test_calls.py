@@ -1,5 +1,6 @@
 """The command as a process of its own: quick answers, exit codes, no tracebacks."""
 
+import json
 import os
 import subprocess
 import sys
@@ -114,6 +115,26 @@ def test_a_query_that_is_no_text_is_a_wrong_call(tmp_path, way):
     told = subprocess.run(given, input=query, cwd=tmp_path, capture_output=True, check=False)
     assert told.returncode == 2
     assert b"The query is no UTF-8." in told.stderr
+
+
+def test_a_query_from_a_file_of_windows_has_lines_as_any_other(tmp_path):
+    assert call("init", "shop", cwd=tmp_path).returncode == 0
+    told = subprocess.run(
+        [COMMAND, "query", "--format", "json", "-"],
+        input=b"SELECT\r\nlength('a\r\nb') AS n",
+        cwd=tmp_path / "shop",
+        capture_output=True,
+        check=False,
+    )
+    assert json.loads(told.stdout) == [{"n": 3}], told.stderr
+
+
+def test_a_query_without_an_input_to_read_is_a_wrong_call(tmp_path):
+    told = subprocess.run(
+        ["sh", "-c", f"'{COMMAND}' query - <&-"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert told.returncode == 2
+    assert b"no standard input" in told.stderr
 
 
 def test_a_query_may_begin_with_a_byte_order_mark(tmp_path):

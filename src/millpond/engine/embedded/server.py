@@ -161,7 +161,8 @@ def _problem(error: Any) -> str:
 
 
 def _started() -> Any:
-    # A thread of Sail's imports it, and holds its lock for ever where a signal stops that thread.
+    # Else a thread of Sail's imports it, and one that a stop caught amid that kept the lock of the
+    # import, for which others then waited.
     import importlib.metadata  # noqa: F401 - so that there is nothing left to import
 
     from pysail.spark import SparkConnectServer
